@@ -8,8 +8,9 @@ calls, and `commits` is written once at the end.
 
 KEYS[i]       key             of each call, one call after the other, as its script declares them; of one `again`, none
 
-ARGV[1]       mode            each = every call is decided; all = all are allowed, or nothing is written: their plans allow
-                              them, and none asks a person or has an Idempotency-Key
+ARGV[1]       mode            each = every call is decided; allowed = all are allowed, or nothing is written: their plans
+                              allow them; logged = all get their entry, or nothing is written: their plans deny them. In
+                              both, none asks a person, and either all or none repeat a first answer
 ARGV[2]       calls           for each call, each followed by a space: its script, `plain` or `parts`, and how many keys
                               and arguments it has; or `again`, 0, and how many of its arguments, which are its first,
                               may differ from those of the call before: all else is as there
@@ -18,9 +19,10 @@ ARGV[2+i]     argument        of each call, likewise; of one `again`, those that
 RETURNS       {status, replies}
   done        then the reply of each call, in order; `failed` and why, if its script failed. Nothing was written for that
               call and those after it
-  refused     mode all: then the place of the first call that is not allowed, and its reply; nothing was written
+  refused     not in mode each: then the place of the first call for which that does not hold, and its reply; nothing
+              was written
 WRITES        as these scripts
-TIME          O(C), C calls of these scripts, each 40 us on our machine; at most 48 in mode each, 128 in mode all
+TIME          O(C), C calls of these scripts, each 40 us on our machine; at most 48 in mode each, else 128
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call that is not allowed costs nothing,
               I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]
@@ -76,11 +78,12 @@ local function call(name, ...)
   return ask(name, ...)
 end
 
--- In mode all, what is taken is taken at once, since the next call must see it, and can be given back. Entries, which
--- cannot, are held until every call is allowed; nothing in a commit reads them.
+-- In the other modes, what is taken is taken at once, since the next call must see it, and can be given back. Entries,
+-- which cannot, are held until every call is known to hold; a commit reads nothing of them but their number.
 local held, undo = {}, {}
-if mode == 'all' then
+if mode ~= 'each' then
   function reads.XADD(...) held[#held + 1] = {...} end
+  function reads.XLEN(stream) return ask('XLEN', stream) + #held end
   function reads.LPUSH(key, ...)
     undo[#undo + 1] = {'LPOP', key}
     return ask('LPUSH', key, ...)
@@ -114,13 +117,16 @@ end
 local function give_back()
   for i = #undo, 1, -1 do ask(unpack(undo[i])) end
 end
+local replies = {'done'}
 -- A call whose plan allows it is allowed if no quota is full and nothing is crowded.
-local function is_allowed(reply)
-  if reply[1] ~= 'committed' or reply[5] > 0 then return false end
+local function holds(reply)
+  local first = replies[2] or reply
+  if reply[1] ~= first[1] or reply[1] ~= 'committed' and reply[1] ~= 'repeated' then return false end
+  if reply[1] == 'repeated' or mode == 'logged' then return true end
   for i = 7, #reply, 2 do
     if reply[i] == 'crowded' then return false end
   end
-  return true
+  return reply[5] == 0
 end
 
 local redis = {call = call}
@@ -131,7 +137,7 @@ local function parts(KEYS, ARGV)
 --@ commit_with_parts
 end
 
-local replies, key_at, arg_at, failed = {'done'}, 0, 2, nil
+local key_at, arg_at, failed = 0, 2, nil
 local script, keys, args
 for kind, key_count, arg_count in string.gmatch(calls, '(%l+) (%d+) (%d+) ') do
   if kind == 'again' then
@@ -149,7 +155,7 @@ for kind, key_count, arg_count in string.gmatch(calls, '(%l+) (%d+) (%d+) ') do
     failed = type(reply) == 'table' and (reply.err or 'no reply') or reply
     reply = {'failed', args[3], failed}
   end
-  if mode == 'all' and not (is_done and is_allowed(reply)) then
+  if mode ~= 'each' and not (is_done and holds(reply)) then
     give_back()
     return {'refused', #replies, reply}
   end

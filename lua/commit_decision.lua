@@ -8,7 +8,8 @@ lua/commit_decision/. A part's sections replace the lines `--@ <section>` below,
 all parts is commit_with_parts. To add a part, write its file, name it in PARTS, and add it to the calls that need it in
 app/authorize/commit/arguments.py.
 
-PARTS         parts groups interval first_answers limits sequences marks refunds approvals remembered breakers shadow explained
+PARTS         parts groups interval keyed_batches first_answers limits sequences marks refunds approvals remembered
+              breakers shadow explained
 
 KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       agent           hash; the agent's record with its version token

@@ -2,20 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
 from typing import TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from msgspec.structs import replace
 
 from app.authorize.authorizer import Authorizer
-from app.authorize.whole_batch import decide_whole
+from app.authorize.whole_batch import OF_ONE_CALL, decide_whole
 from app.errors import (
-    AgentNotFound,
     AppError,
-    ApprovalMismatch,
-    InsufficientScope,
-    Invalid,
-    TooManyMismatches,
+    IdempotencyConflict,
+    IdempotencyStale,
+    LimitReached,
     Unauthorized,
 )
 from app.model.api_keys import Caller
@@ -25,8 +24,8 @@ from app.runtime.fairness.loop_turns import take_turn
 
 Asked = AuthorizeRequest | AppError
 Answered = Decision | AppError
-_OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid, TooManyMismatches)
-"""Errors of a call that say nothing about the others of its batch."""
+_OF_AN_ANSWER = (IdempotencyConflict, IdempotencyStale, LimitReached)
+"""Errors of a call whose first answer cannot be given, or cannot be kept: it is not decided."""
 
 _Made = TypeVar("_Made")
 
@@ -37,6 +36,11 @@ class Asker:
     def __init__(self, caller: Caller, judged_anew: Callable[[Unauthorized], Awaitable[Caller]]) -> None:
         self._caller = caller
         self._judged_anew = judged_anew
+
+    @property
+    def key_id(self) -> str:
+        """The key that asks."""
+        return self._caller.key_id
 
     async def ask(self, question: Callable[[Caller], Awaitable[_Made]]) -> _Made:
         """The answer to the question, as the caller that its key stands for now. Raises Unauthorized."""
@@ -58,20 +62,23 @@ class BatchAuthorizer:
     ) -> list[Answered]:
         """The answers, in order; fewer than asked if the semantics end the batch early.
 
-        asked: calls, and in the place of one that could not be read, its error.
-        Raises Unauthorized, StoreUnavailable, Overloaded.
+        asked: calls, and in the place of one that could not be read, its error. With an Idempotency-Key, each call has
+        one of its own.
+        Raises Unauthorized, StoreUnavailable, Overloaded; IdempotencyConflict, IdempotencyStale and LimitReached, if no
+        call was decided.
         """
         authorizer = self._authorizer.in_turns()
         if semantics is BatchSemantics.ALL_OR_NOTHING:
             return await _whole(authorizer, asker, asked, arrived_us)
         if len(asked) > 1:
-            asked = _in_plan(asked)
+            asked = _in_plan(asker.key_id, asked)
         at_once = CALLS_AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
         authorizer = authorizer if at_once == 1 else authorizer.for_batch()
         answers: list[Answered] = []
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
             answers += await asyncio.gather(*(_answer(authorizer, asker, each, arrived_us) for each in some))
+            _require_decided(answers)
             if _ends(semantics, answers[-1]):
                 break
             await take_turn()
@@ -86,9 +93,14 @@ async def _whole(authorizer: Authorizer, asker: Asker, asked: Sequence[Asked], a
     return list(await asker.ask(lambda caller: decide_whole(authorizer, caller, calls, arrived_us)))
 
 
-def _in_plan(asked: Sequence[Asked]) -> list[Asked]:
-    """The calls, each with its place in one plan, so that people see together what they are asked about."""
-    plan, of = uuid4(), len(asked)
+def _in_plan(key_id: str, asked: Sequence[Asked]) -> list[Asked]:
+    """The calls, each with its place in one plan, so that people see together what they are asked about.
+
+    A repeated batch is the same plan: what was asked before, and what is asked now.
+    """
+    named = next((each.idempotency for each in asked if isinstance(each, AuthorizeRequest) and each.idempotency), None)
+    seed = None if named is None else sha256(f"{key_id} {named.batch}".encode()).digest()[:16]
+    plan, of = uuid4() if seed is None else UUID(bytes=seed, version=4), len(asked)
     return [
         each if isinstance(each, AppError) else replace(each, plan=f"{plan} {place} {of}")
         for place, each in enumerate(asked)
@@ -100,12 +112,23 @@ async def _answer(authorizer: Authorizer, asker: Asker, asked: Asked, arrived_us
         return asked
     try:
         return await asker.ask(lambda caller: authorizer.authorize(caller, asked, arrived_us))
-    except _OF_ONE_CALL as error:
+    except (*OF_ONE_CALL, *_OF_AN_ANSWER) as error:
         return error
+
+
+def _require_decided(answers: Sequence[Answered]) -> None:
+    """Raise the error of a first answer, unless that would hide what was decided now."""
+    if any(isinstance(each, Decision) and not each.repeated for each in answers):
+        return
+    for each in answers:
+        if isinstance(each, _OF_AN_ANSWER):
+            raise each
 
 
 def _ends(semantics: BatchSemantics, latest: Answered) -> bool:
     """True if nothing after this answer is decided."""
+    if semantics is not BatchSemantics.EXECUTE_ALL and isinstance(latest, _OF_AN_ANSWER):
+        return True
     is_allowed = isinstance(latest, Decision) and latest.outcome.result is Result.ALLOWED
     if semantics is BatchSemantics.DENY_ON_FIRST_DENY:
         return not is_allowed

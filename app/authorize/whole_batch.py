@@ -2,25 +2,37 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.authorize.authorizer import Authorizer
-from app.authorize.commit import CommitAnswer, CommitQuestion, Stale
+from app.authorize.agent_cache import CachedAgent
+from app.authorize.authorizer import Authorizer, with_message
+from app.authorize.commit import CommitAnswer, CommitQuestion, Stale, require_stale
 from app.authorize.commit.batch import commit_whole
-from app.errors import AppError, BatchTooLarge, StoreUnavailable
+from app.errors import (
+    AgentNotFound,
+    AppError,
+    ApprovalMismatch,
+    BatchTooLarge,
+    InsufficientScope,
+    Invalid,
+    StoreUnavailable,
+    TooManyMismatches,
+)
 from app.model.api_keys import Caller
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 from app.model.plans import Plan
-from app.redis_client.packed_call import CALLS_AT_ONCE
-from app.runtime.fairness.loop_turns import take_turn
+from app.pdp import CompiledAgent
 
 ATTEMPTS = 16
 MAX_WHOLE = 128
 """The most calls: one script takes them all, which keeps the store for about five milliseconds."""
+
+OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid, TooManyMismatches)
+"""Errors of a call that say nothing about the others of its batch."""
 
 REFUSED = "All or nothing: "
 """Exactly as in `model.logged_codes`."""
@@ -44,16 +56,17 @@ async def decide_whole(
 ) -> list[Decision | AppError]:
     """The decisions, all of them allowed, or none. A call that needs approval is not allowed.
 
-    Raises BatchTooLarge, Unauthorized, StoreUnavailable, Overloaded.
+    Raises, with nothing written, BatchTooLarge, Unauthorized, IdempotencyStale, IdempotencyConflict, LimitReached,
+    Overloaded; and StoreUnavailable, with everything or nothing.
     """
     if len(calls) > MAX_WHOLE:
         raise BatchTooLarge(f"All or nothing is possible for up to {MAX_WHOLE} calls; the batch has {len(calls)}")
     for _ in range(ATTEMPTS):
         planned = await asyncio.gather(*(_planned(authorizer, caller, each, arrived_us) for each in calls))
+        questions = {place: each for place, each in enumerate(planned) if isinstance(each, CommitQuestion)}
         obstacle = _first_obstacle(planned)
         if obstacle is None:
-            questions = cast("list[CommitQuestion]", planned)
-            answer = await commit_whole(authorizer.commit, questions)
+            answer = await commit_whole(authorizer.commit, list(questions.values()), allowed=True)
             if isinstance(answer, list):
                 return list[Decision | AppError](answer)
             place, refusal = answer
@@ -61,7 +74,12 @@ async def decide_whole(
                 authorizer.forget(caller, questions[place], refusal)
                 continue
             obstacle = _Obstacle(place, refusal.outcome)
-        return await _refuse(authorizer, caller, calls, arrived_us, obstacle)
+        denials = [_denied(question, _outcome_of(obstacle, place)) for place, question in questions.items()]
+        answer = await commit_whole(authorizer.commit, denials, allowed=False) if denials else []
+        if isinstance(answer, list):
+            return _merged(planned, answer)
+        place, stale = answer
+        authorizer.forget(caller, denials[place], require_stale(stale))
     raise StoreUnavailable(f"The agents' policies changed {ATTEMPTS} times during one batch; try again")
 
 
@@ -77,7 +95,7 @@ async def _planned(
         await authorizer.committing(commit).authorize(caller, call, arrived_us)
     except _Planned as planned:
         return replace(planned.question, approval=None)
-    except AppError as error:
+    except OF_ONE_CALL as error:
         return error
     raise RuntimeError("a call was decided without a commit")
 
@@ -91,40 +109,26 @@ def _first_obstacle(planned: Sequence[CommitQuestion | AppError]) -> _Obstacle |
     return None
 
 
-async def _refuse(
-    authorizer: Authorizer, caller: Caller, calls: Sequence[AuthorizeRequest], arrived_us: int, obstacle: _Obstacle
-) -> list[Decision | AppError]:
-    """Deny every call, each with its entry, a script's worth at a time."""
-    together = authorizer.for_batch()
-
-    async def refused(place: int, call: AuthorizeRequest) -> Decision | AppError:
-        outcome = _outcome_of(obstacle, place)
-        if isinstance(outcome, AppError):
-            return outcome
-
-        async def commit(question: CommitQuestion) -> Any:
-            denial = Plan(
-                outcome, holds_from_us=question.plan.holds_from_us, holds_until_us=question.plan.holds_until_us
-            )
-            return await together.commit(replace(question, plan=denial, approval=None))
-
-        try:
-            return await authorizer.committing(commit).authorize(caller, call, arrived_us)
-        except AppError as error:  # of an agent, say, that is unknown as well
-            return error
-
-    answers: list[Decision | AppError] = []
-    for start in range(0, len(calls), CALLS_AT_ONCE):
-        some = calls[start : start + CALLS_AT_ONCE]
-        answers += await asyncio.gather(*(refused(place, call) for place, call in enumerate(some, start)))
-        await take_turn()
-    return answers
+def _denied(question: CommitQuestion, outcome: Outcome) -> CommitQuestion:
+    plan = question.plan
+    return replace(question, plan=Plan(outcome, holds_from_us=plan.holds_from_us, holds_until_us=plan.holds_until_us))
 
 
-def _outcome_of(obstacle: _Obstacle, place: int) -> Outcome | AppError:
+def _merged(planned: Sequence[CommitQuestion | AppError], denials: Sequence[Decision]) -> list[Decision | AppError]:
+    """The answers: of each call that could be planned its denial, of the others the error."""
+    denied = iter(denials)
+    return [
+        each
+        if isinstance(each, AppError)
+        else with_message(next(denied), cast("CachedAgent[CompiledAgent]", each.cached).compiled)
+        for each in planned
+    ]
+
+
+def _outcome_of(obstacle: _Obstacle, place: int) -> Outcome:
     """The outcome of the call at this place, of a batch that is refused."""
     cause = obstacle.outcome
-    if place == obstacle.place and (isinstance(cause, AppError) or cause.result is Result.DENIED):
+    if place == obstacle.place and not isinstance(cause, AppError) and cause.result is Result.DENIED:
         return cause
     why = cause.message if isinstance(cause, AppError) else cause.reason
     which = "this call" if place == obstacle.place else f"call {obstacle.place} of the batch, counted from 0,"

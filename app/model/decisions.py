@@ -27,11 +27,13 @@ class Idempotency(Struct, frozen=True):
 
     body_digest: under the newest secret; without a secret the SHA-256, from which short bodies can be guessed.
     former_digests: under older secrets, with which earlier requests may have been stored.
+    batch: of a call in a batch, the SHA-256 of the batch's key, to which these MACs belong, too.
     """
 
     key_digest: str
     body_digest: str
     former_digests: tuple[str, ...] = ()
+    batch: str = ""
 
 
 class AuthorizeRequest(Struct, frozen=True, gc=False):

@@ -68,7 +68,7 @@ class PackedCall:
 
 
 class NotTaken(StoreUnavailable):
-    """Another call of a batch that is allowed as a whole or not at all was not allowed, so nothing was written."""
+    """Another call of a batch that is written as a whole or not at all stands in the way, so nothing was written."""
 
 
 _Waiting = tuple[PackedCall, Sequence[Value], "asyncio.Future[Any]"]
@@ -77,15 +77,16 @@ _Waiting = tuple[PackedCall, Sequence[Value], "asyncio.Future[Any]"]
 class BatchedCalls:
     """Commits that are sent together, as many in one script as take the store about two milliseconds.
 
-    whole: if not 0, this many are sent in one script, which commits all of them or, if one is not allowed, none: that
-    one gets its reply, the others NotTaken.
+    whole: if not 0, this many are sent in one script, in this mode; it commits all of them or, because of one, none:
+    that one gets its reply, the others NotTaken.
     """
 
-    def __init__(self, send: Send, whole: int) -> None:
+    def __init__(self, send: Send, whole: int = 0, mode: str = "each") -> None:
         self._send = send
         self._whole = whole
+        self._mode = mode
         self.refused: int | None = None
-        """The place of the call that was not allowed, if they were not committed for that."""
+        """The place of the call because of which nothing was written."""
         self._waiting: list[_Waiting] = []
 
     def call(self, packed: PackedCall, per_call: Sequence[Value]) -> asyncio.Future[Any]:
@@ -143,7 +144,7 @@ class BatchedCalls:
             wired.append(packed.wired(per_call, again=again))
             before = packed.same_each_time
         total = 5 + key_count + argument_count
-        mode = encode_arguments("all" if self._whole else "each", counts)
+        mode = encode_arguments(self._mode, counts)
         rest = b"".join((encode_arguments(key_count), *keys, mode, *wired))
         begin = b"*%d\r\n" % total
         try:

@@ -105,9 +105,9 @@ class PipelinedClient:
         """A reusable call of a script; its last arguments are fixed."""
         return PackedCall(self._send, script, keys, per_call, fixed)
 
-    def batched(self, whole: int = 0) -> BatchedCalls:
-        """Sends calls that it has prepared together. whole: if not 0, this many calls are allowed all or not at all."""
-        return BatchedCalls(self._send, whole)
+    def batched(self, whole: int = 0, mode: str = "each") -> BatchedCalls:
+        """Sends calls that it has prepared together. whole: if not 0, this many are written all or not at all."""
+        return BatchedCalls(self._send, whole, mode)
 
     async def reset_connections(self) -> None:
         """Open a new connection: a reply did not match its command, so any reply on this one may be wrong."""

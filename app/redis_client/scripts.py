@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 _PART_FILE = re.compile(r"--\[\[\n(?P<header>(?P<name>\w+): .*?)\n\]\]\n(?P<sections>--@ .*)", re.DOTALL)
-_ORDER = re.compile(r"^PARTS +(\w[\w ]*)$", re.MULTILINE)
+_ORDER = re.compile(r"^PARTS +(\w[\w ]*(?:\n {14}\w[\w ]*)*)$", re.MULTILINE)
 _PLACE = re.compile(r"^ *--@ (\w+): .*\n", re.MULTILINE)
 _SECTION = re.compile(r"^--@ (\w+)\n", re.MULTILINE)
 _PART_WORD = re.compile(r"^(KEYS|ARGV)\[p\+(.+?)\]\s+(\w+)", re.MULTILINE)

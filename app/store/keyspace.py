@@ -191,6 +191,10 @@ class Keyspace:
         """Hash: the answer to an API key's first request with this Idempotency-Key; kept 24 hours."""
         return f"{self._prefix}idempotency:{key_id}:{idempotency_digest}"
 
+    def keyed_batch(self, key_id: str, idempotency_digest: str) -> str:
+        """String: a MAC of the batch that came with this Idempotency-Key of an API key; kept 24 hours."""
+        return f"{self._prefix}keyed-batch:{key_id}:{idempotency_digest}"
+
     def quota(self, policy_id: str, fingerprint: str) -> str:
         """List: times of the admitted calls of one rate limit."""
         return f"{self._prefix}quota:{policy_id}:{fingerprint}"

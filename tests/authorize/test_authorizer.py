@@ -1,6 +1,5 @@
 """The hot path: where a decision is made, and what happens when a plan is stale."""
 
-import asyncio
 import threading
 from typing import ClassVar
 
@@ -12,7 +11,6 @@ from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import ATTEMPTS
 from app.authorize.commit import Stale
 from app.authorize.store_clock import StoreClock
-from app.authorize.whole_batch import MAX_WHOLE, decide_whole
 from app.errors import InsufficientScope, StoreUnavailable
 from app.model import agents as model
 from app.model.api_keys import Caller, Scope
@@ -20,7 +18,6 @@ from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 from app.model.ids import Ids
 from app.model.plans import Plan, Tokens
-from app.redis_client.packed_call import CALLS_AT_ONCE
 from app.runtime.metrics import Metrics
 from tests.support import parts
 
@@ -156,22 +153,3 @@ async def test_a_bound_key_is_refused_for_the_agent_that_has_the_alias(decided, 
     with pytest.raises(InsufficientScope):
         await authorizer(cache, Commit(None)).authorize(bound, replace(REQUEST, agent_id="its-alias"), 0)
     assert (cache.loads, decided) == (1, [])
-
-
-async def test_a_refused_batch_goes_to_the_store_one_script_at_a_time(decided):
-    """Its longest batch has three scripts' worth of denials; between them, others get their turn."""
-
-    class Counted(Commit):
-        runner, waiting, most = None, 0, 0
-
-        async def __call__(self, question):
-            self.waiting += 1
-            self.most = max(self.most, self.waiting)
-            await asyncio.sleep(0)
-            self.waiting -= 1
-            return await super().__call__(question)
-
-    commit, calls = Counted(None), [replace(REQUEST, tool_name=f"t{number}") for number in range(MAX_WHOLE)]
-    answers = await decide_whole(authorizer(Cache(Agent()), commit), CALLER, calls, 0)
-    assert [each.id for each in answers] == commit.ids
-    assert (commit.most, len(answers)) == (CALLS_AT_ONCE, MAX_WHOLE)

@@ -2,8 +2,13 @@
 
 import pytest
 from commit_scene import everything
+from tenants import tenant_on
+
+from app.store.keyspace import Keyspace
 
 PATH = "/v1/authorize/batch"
+
+tenant = tenant_on("asking_replica", scope="module")
 
 
 def limited(tenant, most, **fields):
@@ -128,13 +133,162 @@ def test_a_malformed_batch_is_refused_as_a_whole(tenant, body, path):
     assert (answer.status_code, answer.json()["error"]["details"][0]["path"]) == (400, path)
 
 
-def test_a_batch_has_no_idempotency_key(tenant):
-    """A client that sent one would believe that it may repeat the batch."""
-    answer = tenant.reader.post(PATH, json={"calls": [call("a")]}, headers={"Idempotency-Key": "k"})
-    assert answer.status_code == 400
-
-
 WHOLE = {"semantics": "all_or_nothing"}
+
+
+def keyed(tenant, calls, key=None, **fields):
+    """The answer to a batch with an Idempotency-Key, usually the id of its first agent."""
+    key = key or calls[0]["agent_id"]
+    return tenant.reader.post(PATH, json={"calls": calls, **fields}, headers={"Idempotency-Key": key})
+
+
+def ids(answer):
+    assert answer.status_code == 200, answer.text
+    return [each["decision"]["id"] for each in answer.json()["results"]]
+
+
+@pytest.mark.parametrize("semantics", ["execute_all", "deny_on_first_deny", "permit_on_first_permit", "all_or_nothing"])
+@pytest.mark.parametrize("number", [1, 60])
+def test_a_repeated_batch_gets_its_first_answers(tenant, semantics, number):
+    """No second entry, nothing taken twice, also once the limit has room or none; another key is another batch."""
+    agent = limited(tenant, 1)
+    calls = [call(agent, "file.read" if number == 1 else f"file.{n}", parameters={"n": n}) for n in range(number)]
+    first = keyed(tenant, calls, semantics=semantics)
+    drop(tenant, "quota:*", lambda _: True)
+    before = state(tenant)
+    again = keyed(tenant, calls, semantics=semantics)
+    assert (ids(again), again.json()) == (ids(first), first.json())
+    assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
+    assert state(tenant) == before
+    assert {each["id"] for each in tenant.log(agent_id=agent)} == set(ids(first))
+    assert not set(ids(keyed(tenant, calls, f"{agent} 2", semantics=semantics))) & set(ids(first))
+
+
+def test_what_is_left_of_a_repeated_batch_is_decided(tenant):
+    """A replica that ended within a batch has answered some of its calls; the rest has its place in the same plan."""
+    agent = limited(tenant, 100)
+    tenant.new_policy(agent, {"type": "approval_required", "tools": ["file.ask"]}, priority=9)
+    calls = [call(agent, "file.ask" if n in (2, 58) else "file.read", parameters={"n": n}) for n in range(60)]
+    first = keyed(tenant, calls)
+    forget(tenant, ids(first)[3:])
+    asked = first.json()["results"][58]["decision"]["approval"]["id"]
+    assert tenant.reader.post(f"/v1/approvals/{asked}/cancel", json={}).status_code == 200
+    again = keyed(tenant, calls)
+    assert ids(again)[:3] == ids(first)[:3]
+    assert not set(ids(again)[3:]) & set(ids(first))
+    assert "Idempotency-Replayed" not in again.headers
+    asked = [again.json()["results"][n]["decision"]["approval"]["id"] for n in (2, 58)]
+    plans = [tenant.admin.get(f"/v1/approvals/{each}").json()["plan"] for each in asked]
+    assert [each["index"] for each in plans] == [2, 58]
+    assert plans[0]["id"] == plans[1]["id"]
+
+
+def forget(tenant, made):
+    """Drop these decisions' answers, as if they had not been made when their batch was cut off."""
+    drop(tenant, "idempotency:*", lambda record: record["id"] in made)
+
+
+def drop(tenant, pattern, is_dropped):
+    """Drop these keys of the workspace from the store."""
+
+    async def act(client):
+        for name, (_, value) in (await everything(client, f"remit:{{{tenant.id}}}:{pattern}")).items():
+            if is_dropped(value):
+                await client.call("DEL", name)
+
+    tenant.in_store(act)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"calls": lambda calls: [*calls, calls[0]]},
+        {"calls": lambda calls: calls[:-1]},
+        {"calls": lambda calls: [calls[0], {**calls[1], "action": "other"}]},
+        {"semantics": "all_or_nothing"},
+    ],
+    ids=["longer", "shorter", "another call", "other semantics"],
+)
+def test_another_batch_with_the_same_key_is_a_conflict(tenant, other):
+    """Nothing of it is decided."""
+    agent = limited(tenant, 10)
+    calls = [call(agent), call(agent)]
+    first = ids(keyed(tenant, calls))
+    made = other.get("calls", lambda same: same)(calls)
+    answer = keyed(tenant, made, semantics=other.get("semantics", "execute_all"))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "IDEMPOTENCY_CONFLICT")
+    assert {each["id"] for each in tenant.log(agent_id=agent)} == set(first)
+
+
+@pytest.mark.parametrize("semantics", ["execute_all", "permit_on_first_permit", "all_or_nothing"])
+def test_first_answers_under_other_policies_are_stale(tenant, semantics):
+    """The whole batch is 409, and nothing of it is decided."""
+    agents = limited(tenant, 10), limited(tenant, 10)
+    calls = [call(agents[0]), call(agents[1])]
+    first = ids(keyed(tenant, calls, semantics=semantics))
+    tenant.new_policy(agents[0], {"type": "tool_denylist", "tools": ["rm"]}, kind="guardrail")
+    answer = keyed(tenant, calls, semantics=semantics)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "IDEMPOTENCY_STALE")
+    assert {each["id"] for agent in agents for each in tenant.log(agent_id=agent)} == set(first)
+
+
+def test_a_stale_answer_hides_no_decision(tenant):
+    """If the rest of the batch is decided now, only the stale call has no answer."""
+    agents = limited(tenant, 10), limited(tenant, 10)
+    calls = [call(agents[0]), call(agents[1])]
+    forget(tenant, ids(keyed(tenant, calls))[1:])
+    tenant.new_policy(agents[0], {"type": "tool_denylist", "tools": ["rm"]}, kind="guardrail")
+    stale, decided_now = keyed(tenant, calls).json()["results"]
+    assert stale["error"]["code"] == "IDEMPOTENCY_STALE"
+    assert decided_now["decision"]["id"] in {each["id"] for each in tenant.log()}
+
+
+def test_a_plan_whose_agent_was_made_since_is_stale(tenant):
+    """Its first answers are denials, and the new agent's call has none."""
+    agent = limited(tenant, 10)
+    alias = f"late-{agent}"
+    calls = [call(agent), call(alias)]
+    assert "error" in keyed(tenant, calls, **WHOLE).json()["results"][1]
+    assert keyed(tenant, calls, **WHOLE).headers["Idempotency-Replayed"] == "true"
+    limited(tenant, 10, alias=alias)
+    answer = keyed(tenant, calls, **WHOLE)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "IDEMPOTENCY_STALE")
+    assert len(tenant.log(agent_id=agent)) == 1
+
+
+def test_evaluations_are_repeated_too(tenant):
+    """Several, or one; the order of names does not matter."""
+    agent = limited(tenant, 10)
+    one = {
+        "subject": {"type": "agent", "id": agent},
+        "action": {"name": "call"},
+        "resource": {"type": "tool", "id": "file.read"},
+    }
+    for body in ({"evaluations": [one, one]}, one):
+        named = {"Idempotency-Key": f"{agent} {len(body)}"}
+        sent = [
+            tenant.reader.post("/access/v1/evaluations", json=each, headers=named)
+            for each in (body, dict(reversed(body.items())))
+        ]
+        assert [each.status_code for each in sent] == [200, 200]
+        assert sent[0].json() == sent[1].json()
+        assert sent[1].headers["Idempotency-Replayed"] == "true"
+    assert len(tenant.log(agent_id=agent)) == 3
+
+
+def test_each_call_of_a_batch_counts_as_an_idempotency_key(tenant):
+    """So batches keep no more answers than single calls may."""
+    agent = limited(tenant, 10)
+    key_id = tenant.admin.get("/v1/api-keys").json()[-1]["id"]
+
+    async def counted(client):
+        return sum(
+            int(each.split()[1]) for each in await client.call("HVALS", Keyspace(tenant.id).answer_counts(key_id))
+        )
+
+    before = tenant.in_store(counted)
+    ids(keyed(tenant, [call(agent)] * 3))
+    assert tenant.in_store(counted) - before == 3
 
 
 def test_a_plan_is_allowed_as_a_whole(tenant):
@@ -188,7 +342,7 @@ def test_whatever_stands_in_the_way_of_one_call_stops_all(tenant, obstacle):
     assert [each["decision"]["code"] for each in (first, second)] == ["batch_refused"] * 2
     assert "decision" not in third if obstacle == "unknown" else third["decision"]["result"] == "denied"
     assert results(tenant, [call(agent)] * 4) == ["allowed"] * 3 + ["denied"]
-    assert tenant.admin.get("/v1/approvals").json() == []
+    assert tenant.admin.get("/v1/approvals", params={"agent_id": agent}).json() == []
 
 
 def test_a_plan_gives_back_what_every_kind_of_rule_has_taken(tenant):

@@ -8,7 +8,7 @@ from typing import Any, cast
 from app.authorize.commit.decision import CommitDecision
 from app.authorize.commit.question import CommitQuestion
 from app.authorize.commit.reply import Stale
-from app.errors import StoreUnavailable
+from app.errors import IdempotencyStale, StoreUnavailable
 from app.model.decisions import Decision
 from app.redis_client.client import Value
 from app.redis_client.packed_call import BatchedCalls, NotTaken, PackedCall, ScriptCall
@@ -31,27 +31,36 @@ class BatchedCommit(CommitDecision):
 
 
 async def commit_whole(
-    commit: CommitDecision, questions: Sequence[CommitQuestion]
+    commit: CommitDecision, questions: Sequence[CommitQuestion], *, allowed: bool
 ) -> "list[Decision] | tuple[int, Decision | Stale]":
-    """The decisions on plans that all allow their calls; or, with nothing written, the place of the first that is not
-    allowed, and its answer.
+    """The decisions on plans that all allow their calls, or all deny them; or, with nothing written, the place of the
+    first that is out of date or, if they must be allowed, is not, and its answer.
 
-    Raises what a commit raises; StoreUnavailable over a cluster, whose client picks a node for each call.
+    If their Idempotency-Key was used before, they are the earlier decisions. Raises what a commit raises, with nothing
+    written; StoreUnavailable over a cluster, whose client picks a node for each call.
     """
     runner = commit.runner
     if not isinstance(runner, PipelinedClient):
         raise StoreUnavailable(
             "All or nothing is not possible over Redis Cluster, where each call is committed by itself"
         )
-    calls = runner.batched(len(questions))
+    calls = runner.batched(len(questions), "allowed" if allowed else "logged")
     answers = await asyncio.gather(*map(BatchedCommit(commit, calls), questions), return_exceptions=True)
-    place = calls.refused
-    if place is not None and not isinstance(answers[place], BaseException):
-        return place, cast("Decision | Stale", answers[place])
     error = next((each for each in answers if isinstance(each, BaseException) and not isinstance(each, NotTaken)), None)
     if error is not None:
         raise error
-    return cast("list[Decision]", answers)
+    place = calls.refused
+    if place is None:
+        return cast("list[Decision]", answers)
+    answer = cast("Decision | Stale", answers[place])
+    if isinstance(answer, Decision) and (
+        answer.repeated or answer.outcome.result is questions[place].plan.outcome.result
+    ):
+        raise IdempotencyStale(
+            "This Idempotency-Key has answers for some calls of the batch only: agents have been made since, or its "
+            "answers run out just now. Nothing was decided now; ask again with a new one"
+        )
+    return place, answer
 
 
 def batched(commit: CommitDecision) -> CommitDecision:

@@ -148,9 +148,12 @@ class CommitDecision:
         if question.approval is not None:
             add_approval(arguments, question, question.approval)
         if (asked := request.idempotency) is not None:
+            macs = (asked.body_digest, *asked.former_digests)
+            if asked.batch:
+                batch = keyspace.keyed_batch(caller.key_id, asked.batch)
+                arguments.add_part("keyed_batches", (batch,), (" ".join(macs),))
             stored = (keyspace.answer_counts(caller.key_id), keyspace.first_answer(caller.key_id, asked.key_digest))
-            digests = " ".join((str(self._first_answers_max), asked.body_digest, *asked.former_digests))
-            arguments.add_part("first_answers", stored, (digests,))
+            arguments.add_part("first_answers", stored, (" ".join((str(self._first_answers_max), *macs)),))
         if self._patience_us is None:
             arguments.add_part("explained", (), ())
         return arguments

@@ -6,12 +6,13 @@ import msgspec
 from litestar import Request, Response
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from app.authorize.batch import Answered
-from app.errors import AppError, BatchTooLarge, Invalid
+from app.authorize.batch import Answered, Asked
+from app.errors import AppError, BatchTooLarge, IdempotencyConflict, IdempotencyStale, Invalid, LimitReached
 from app.http.api.authorize import read_call
-from app.http.batches import MAX_NESTED, decide_batch, read_batch
+from app.http.batches import MAX_NESTED, decide_batch, read_batch, repeatable, replayed
 from app.http.bodies import keys_written, require_readable, require_unique_keys
 from app.http.endpoint import JSON, endpoint
+from app.http.openapi.described_headers import BATCH_IDEMPOTENCY_KEY, REPLAYED
 from app.http.own_fields import own_fields
 from app.http.problems import Problem
 from app.http.tool_calls import Reading, not_a_call
@@ -69,7 +70,9 @@ _FIELDS = own_fields(*AuthorizeBatch.__struct_fields__)
     scopes=(Scope.READ, Scope.AUTHORIZE),
     body=AuthorizeBatch,
     answer=BatchResults,
-    errors=(BatchTooLarge,),
+    errors=(BatchTooLarge, IdempotencyConflict, IdempotencyStale, LimitReached),
+    headers=REPLAYED,
+    request_headers=(BATCH_IDEMPOTENCY_KEY,),
 )
 async def authorize_batch(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Ask whether agents may make several calls.
@@ -81,10 +84,10 @@ async def authorize_batch(request: Request[Any, Any, Any], caller: Caller, servi
     calls, semantics = await read_batch(request, caller, services, _read)
     answers = await decide_batch(request, caller, services, calls, semantics)
     body = b'{"results":[%b]}' % b",".join(map(_encoded, answers))
-    return Response(body, media_type=JSON)
+    return Response(body, media_type=JSON, headers=replayed(answers))
 
 
-def _read(raw: bytes, reading: Reading) -> tuple[list[AuthorizeRequest], BatchSemantics]:
+def _read(raw: bytes, reading: Reading) -> tuple[list[Asked], BatchSemantics]:
     """The calls and their semantics. Raises Invalid, PayloadTooLarge."""
     require_readable(raw, reading.max_bytes, MAX_NESTED)
     try:
@@ -93,14 +96,15 @@ def _read(raw: bytes, reading: Reading) -> tuple[list[AuthorizeRequest], BatchSe
         raise not_a_call(raw, error, AuthorizeBatch, reading.max_bytes) from None
     own = 1 + (batch.semantics is not UNSET)
     require_unique_keys(raw, own + sum(keys_written(bytes(call)) for call in batch.calls), _FIELDS)
-    calls = []
+    calls = list[AuthorizeRequest]()
     for index, call in enumerate(batch.calls):
         try:
             calls.append(read_call(bytes(call), reading))
         except Invalid as error:
             detail = error.details[0]
             raise Invalid.at(f"$.calls[{index}]{detail.path.removeprefix('$')}", detail.message) from None
-    return calls, BatchSemantics.EXECUTE_ALL if batch.semantics is UNSET else batch.semantics
+    semantics = BatchSemantics.EXECUTE_ALL if batch.semantics is UNSET else batch.semantics
+    return repeatable(calls, semantics), semantics
 
 
 def _encoded(answer: Answered) -> bytes:

@@ -7,11 +7,20 @@ from litestar import Request, Response
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.authorize.batch import Answered, Asked
-from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
+from app.errors import (
+    AgentNotFound,
+    AppError,
+    IdempotencyConflict,
+    IdempotencyStale,
+    Invalid,
+    LimitReached,
+    PayloadTooLarge,
+)
 from app.http.api.authzen_evaluation import NOT_ERRORS, answer_approval, encode_answer
 from app.http.authzen.entities import QUESTION, Action, EvaluationBody, Object, Resource, Subject, call_of, require_json
-from app.http.batches import decide_batch, read_batch, require_distinct_names
+from app.http.batches import decide_batch, read_batch, repeatable, replayed, require_distinct_names
 from app.http.endpoint import JSON, endpoint
+from app.http.openapi.described_headers import BATCH_IDEMPOTENCY_KEY, REPLAYED
 from app.http.own_fields import own_fields, require_spelled
 from app.http.tool_calls import Reading, not_a_call
 from app.http.views.evaluations import EvaluationView, encode_evaluation, evaluation_error
@@ -94,6 +103,9 @@ _decode_one = msgspec.json.Decoder(EvaluationBody).decode
     scopes=(Scope.READ, Scope.AUTHORIZE),
     body=EvaluationsBody,
     answer=EvaluationsView | EvaluationView,
+    errors=(IdempotencyConflict, IdempotencyStale, LimitReached),
+    headers=REPLAYED,
+    request_headers=(BATCH_IDEMPOTENCY_KEY,),
 )
 async def evaluations(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Evaluate access several times, as AuthZEN asks for it.
@@ -106,9 +118,11 @@ async def evaluations(request: Request[Any, Any, Any], caller: Caller, services:
     if batch.is_single:
         if isinstance(answers[0], AppError) and not isinstance(answers[0], NOT_ERRORS):
             raise answers[0]
-        return Response(_encoded(batch.calls[0], answers[0], services.settings), media_type=JSON)
+        body = _encoded(batch.calls[0], answers[0], services.settings)
+        return Response(body, media_type=JSON, headers=replayed(answers))
     encoded = (_encoded(call, answer, services.settings) for call, answer in zip(batch.calls, answers, strict=False))
-    return Response(b'{"evaluations":[%b]}' % b",".join(encoded), media_type=JSON)
+    body = b'{"evaluations":[%b]}' % b",".join(encoded)
+    return Response(body, media_type=JSON, headers=replayed(answers))
 
 
 def _read(raw: bytes, reading: Reading) -> _Batch:
@@ -122,11 +136,13 @@ def _read(raw: bytes, reading: Reading) -> _Batch:
     options = EvaluationOptions() if body.options is UNSET else body.options
     if body.evaluations is UNSET or not body.evaluations:
         try:
-            return _Batch([_call(_given_in(defaults, None), reading)], BatchSemantics.EXECUTE_ALL, is_single=True)
+            calls = [_call(_given_in(defaults, None), reading)]
         except AgentNotFound as error:
-            return _Batch([error], BatchSemantics.EXECUTE_ALL, is_single=True)
+            calls = [error]
+        return _Batch(repeatable(calls, BatchSemantics.EXECUTE_ALL), BatchSemantics.EXECUTE_ALL, is_single=True)
+    semantics = BatchSemantics(options.evaluations_semantic)
     calls = [_asked(each, defaults, reading) for each in body.evaluations]
-    return _Batch(calls, BatchSemantics(options.evaluations_semantic), is_single=False)
+    return _Batch(repeatable(calls, semantics), semantics, is_single=False)
 
 
 def _asked(evaluation: Raw, defaults: _Given, reading: Reading) -> Asked:

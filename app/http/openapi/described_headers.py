@@ -56,6 +56,14 @@ IDEMPOTENCY_KEY = RequestHeader(
     "answer is returned again: no second entry, and limits count the call once. Another request with the same name is "
     "answered 409, and so is the same one once the agent, or what governs it, has changed: then use a new name.",
 )
+BATCH_IDEMPOTENCY_KEY = RequestHeader(
+    "Idempotency-Key",
+    IDEMPOTENCY_KEY.schema,
+    "A name for this batch, chosen by the caller. If the batch is repeated with it within 24 hours, each call that was "
+    "decided gets its first answer again, and the others are decided. Another batch with the same name is answered "
+    "409. A call whose agent, or what governs it, has changed since is `IDEMPOTENCY_STALE`: in the place of its answer "
+    "if other calls were decided now, otherwise the whole batch is 409. Each call counts as one key.",
+)
 GATEWAY_AGENT = RequestHeader(
     "X-Remit-Agent",
     {"type": "string", **CALLED},

@@ -4449,6 +4449,10 @@ export interface operations {
     };
     post_authorize_batch: {
         parameters: {
+            header?: {
+                /** @description A name for this batch, chosen by the caller. If the batch is repeated with it within 24 hours, each call that was decided gets its first answer again, and the others are decided. Another batch with the same name is answered 409. A call whose agent, or what governs it, has changed since is `IDEMPOTENCY_STALE`: in the place of its answer if other calls were decided now, otherwise the whole batch is 409. Each call counts as one key. */
+                "Idempotency-Key"?: string;
+            };
         };
         requestBody: {
             content: {
@@ -6602,6 +6606,10 @@ export interface operations {
     };
     post_access_v_evaluations: {
         parameters: {
+            header?: {
+                /** @description A name for this batch, chosen by the caller. If the batch is repeated with it within 24 hours, each call that was decided gets its first answer again, and the others are decided. Another batch with the same name is answered 409. A call whose agent, or what governs it, has changed since is `IDEMPOTENCY_STALE`: in the place of its answer if other calls were decided now, otherwise the whole batch is 409. Each call counts as one key. */
+                "Idempotency-Key"?: string;
+            };
         };
         requestBody: {
             content: {

@@ -113,13 +113,14 @@ export class Remit {
    *
    * semantics: `execute_all`; `deny_on_first_deny` or `permit_on_first_permit`, after which the rest is not decided; or
    * `all_or_nothing`, for a plan that must not be stopped half way: all calls are allowed, or none is.
-   * Throws as `authorize` does. It is never repeated, because a batch has no Idempotency-Key.
+   * Throws as `authorize` does.
    */
   async authorizeMany(asked: readonly Asked[], semantics: Semantics = "execute_all"): Promise<Decision[]> {
     const body = { calls: asked.map(bodyOf), semantics };
     const mayEndEarly = semantics === "deny_on_first_deny" || semantics === "permit_on_first_permit";
     const read = (json: unknown) => readDecisions(json, asked.length, mayEndEarly);
-    return this.#send({ method: "POST", path: "/v1/authorize/batch", read, body });
+    const idempotencyKey = this.#retries ? crypto.randomUUID() : undefined;
+    return this.#send({ method: "POST", path: "/v1/authorize/batch", read, body, idempotencyKey });
   }
 
   /**

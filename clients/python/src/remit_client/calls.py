@@ -125,7 +125,9 @@ def authorize(
     )
 
 
-def authorize_many(asked: Sequence[Call[Decision]], semantics: Semantics = "execute_all") -> Call[list[Decision]]:
+def authorize_many(
+    asked: Sequence[Call[Decision]], semantics: Semantics = "execute_all", idempotency_key: str | None = None
+) -> Call[list[Decision]]:
     """May these calls be made? Each as `authorize` makes it; at most 1,000, or 128 for `all_or_nothing`."""
 
     def read(answer: Any) -> list[Decision]:
@@ -136,7 +138,14 @@ def authorize_many(asked: Sequence[Call[Decision]], semantics: Semantics = "exec
         return decisions
 
     body = {"calls": [each.body for each in asked], "semantics": semantics}
-    return Call("POST", "/v1/authorize/batch", read, body=body)
+    return Call(
+        "POST",
+        "/v1/authorize/batch",
+        read,
+        body=body,
+        repeatable=idempotency_key is not None,
+        idempotency_key=idempotency_key,
+    )
 
 
 def explain(

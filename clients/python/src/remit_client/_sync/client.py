@@ -96,9 +96,10 @@ class Remit:
         asked: made by `calls.authorize`. semantics: `execute_all`; `deny_on_first_deny` or `permit_on_first_permit`,
         after which the rest is not decided; or `all_or_nothing`, for a plan that must not be stopped half way: all
         calls are allowed, or none is, and then nothing is taken from limits.
-        Raises as `authorize` does. It is never repeated, because a batch has no Idempotency-Key.
+        Raises as `authorize` does.
         """
-        return self.send(calls.authorize_many(asked, semantics))
+        key = new_idempotency_key() if self.settings.retries else None
+        return self.send(calls.authorize_many(asked, semantics, key))
 
     def guard(
         self,
