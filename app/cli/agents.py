@@ -91,7 +91,7 @@ def create_agent(
 @click.option("--name", type=NAME, help="Its new name.")
 @click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
 @click.option("--type", "kind", help="Its new type.")
-@DESCRIPTION
+@click.option("--description", type=LONG_TEXT, help="What it is for; an empty text removes it.")
 @GROUPS
 @click.option("--no-groups", is_flag=True, help="Remove it from every group.")
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Its new status.")
@@ -101,7 +101,7 @@ def update_agent(
     api: Api, agent: str, name: str | None, alias: str | None, kind: str | None, description: str | None,
     groups: tuple[str, ...], no_groups: bool, status: str | None, reason: str,
 ) -> Shown:  # fmt: skip
-    """Change an agent; every later decision applies the change. An empty description removes it.
+    """Change an agent; every later decision applies the change.
 
     The groups given replace all of the agent's groups.
     """

@@ -19,7 +19,12 @@ class CommandGroup(click.Group):
         name = args[0]
         if not (ctx.resilient_parsing or name.startswith("-")) and self.get_command(ctx, name) is None:
             raise click.UsageError(f"No such command {name!r}. {self._suggestion(ctx, name)}", ctx)
-        return super().resolve_command(ctx, args)
+        resolved = super().resolve_command(ctx, args)
+        if resolved[1] is not None and not ctx.resilient_parsing:
+            _require_values(
+                resolved[1], click.Context(resolved[1], ctx, name, **resolved[1].context_settings), resolved[2]
+            )
+        return resolved
 
     def listed_names(self, ctx: click.Context) -> dict[str, str]:
         """Every name that calls a command, with the name that the help lists for it."""
@@ -31,6 +36,21 @@ class CommandGroup(click.Group):
         if near:
             return f"Did you mean {' or '.join(map(repr, near))}?"
         return f"The commands are: {', '.join(self.list_commands(ctx))}."
+
+
+def _require_values(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    """Raise UsageError if an option or argument is given as the empty text, as a variable that is not set leaves it.
+
+    A filter without a value would be none, and the command would show or change everything. An option whose help says
+    what an empty text means takes one.
+    """
+    given, _, _ = command.make_parser(ctx).parse_args(list(args))
+    for each in command.params:
+        values = given.get(each.name or "")
+        if "" not in (values if isinstance(values, list | tuple) else (values,)):
+            continue
+        if not (isinstance(each, click.Option) and "empty" in (each.help or "")):
+            raise click.BadParameter("must not be empty", ctx, each)
 
 
 class LazyGroup(CommandGroup):

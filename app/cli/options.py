@@ -118,7 +118,7 @@ def _option(field: Parameter, differing: Option) -> Callable[[F], F]:
         kind = WholeNumber(field.schema["minimum"], field.schema["maximum"])
     elif kind is None and issubclass(field.kind, Enum):
         kind = click.Choice(field.schema["enum"])
-    return click.option(flag, field.attribute, type=kind, is_flag=field.kind is bool, help=text)
+    return click.option(flag, field.attribute, type=kind, is_flag=field.kind is bool or None, help=text)
 
 
 def _text(field: Parameter, value: Any) -> str:

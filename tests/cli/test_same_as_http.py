@@ -92,7 +92,6 @@ EVENT = ["https://example.com/", "--event", "decision.denied"]
         (["agents", "update", "AGENT", *GROUPS], "groups"),
         (["webhooks", "create", *EVENT, *RULE_TYPES], "ruleTypes"),
         (["webhooks", "create", *EVENT, "--denied-by", "t" * 65], "ruleTypes"),
-        (["webhooks", "update", "WEBHOOK", "--denied-by", ""], "ruleTypes"),
         (["webhooks", "rotate", "WEBHOOK", "--overlap", "31d"], "2592000"),
     ],
 )
