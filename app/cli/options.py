@@ -97,6 +97,7 @@ def filters(fields: type[QueryFields], **differing: Option) -> Callable[[F], F]:
         @wraps(command)
         def with_query(**values: Any) -> Any:
             typed = [(field, values.pop(field.attribute)) for field in parameters]
+            require_span(*({field.name: value for field, value in typed}.get(end) for end in ("from", "to")))
             query = {field.name: _text(field, value) for field, value in typed if value not in (None, False)}
             return command(query=query, **values)
 
@@ -119,6 +120,12 @@ def _option(field: Parameter, differing: Option) -> Callable[[F], F]:
     elif kind is None and issubclass(field.kind, Enum):
         kind = click.Choice(field.schema["enum"])
     return click.option(flag, field.attribute, type=kind, is_flag=field.kind is bool or None, help=text)
+
+
+def require_span(from_ms: Any, to_ms: Any) -> None:
+    """Raise UsageError if `--to` is before `--from`."""
+    if isinstance(from_ms, int) and isinstance(to_ms, int) and from_ms > to_ms:
+        raise click.UsageError(f"--from must not be after --to, which is {rfc3339(to_ms)}")
 
 
 def _text(field: Parameter, value: Any) -> str:

@@ -8,7 +8,7 @@ import click
 from app.cli.api import Api, on_api
 from app.cli.find import find_agent
 from app.cli.option_types import Time
-from app.cli.options import JSON
+from app.cli.options import JSON, require_span
 from app.cli.output import ANSWER_IS_NO, print_json
 from app.model.times import rfc3339
 
@@ -41,6 +41,7 @@ def replay_draft(
         raise click.UsageError("Give --agent or --group, not both")
     if markdown and as_json:
         raise click.UsageError("Give --markdown or --json, not both")
+    require_span(from_, to)
     from app.cli.replay_report import markdown_lines, terminal_lines
 
     draft = None

@@ -11,7 +11,18 @@ from app.model.approvals import Person
 from app.model.checkpoints import Finding
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
-from app.model.query_fields import AgentFilter, IdFilter, Offset, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
+from app.model.query_fields import (
+    AgentFilter,
+    EndMs,
+    IdFilter,
+    Offset,
+    PageLimit,
+    QueryFields,
+    Spelled,
+    TimeMs,
+    require_span,
+    uuid_in,
+)
 from app.model.text import CONTAINS_A_KEY, Name
 
 ANY_SHADOW = "any"
@@ -115,8 +126,8 @@ class AuditFilters(QueryFields, frozen=True):
     action: Only entries with this action.
     tool_name: Only entries for this tool.
     result: Only entries with this result.
-    from_ms: Only entries at or after this time; without an offset it is UTC.
-    to_ms: Only entries at or before this time; without an offset it is UTC.
+    from_ms: Only entries at or after this time; without an offset it is UTC, and a date means its start.
+    to_ms: Only entries at or before this time; a date means its end.
     id: Only the entry with this id.
     key_id: Only entries of calls made with this API key.
     policy_id: Only entries that this policy decided.
@@ -143,7 +154,10 @@ class AuditFilters(QueryFields, frozen=True):
     shadow: ShadowFilter | None = None
     text: TextFilter | None = field(name="q", default=None)
     from_ms: TimeMs | None = field(name="from", default=None)
-    to_ms: TimeMs | None = field(name="to", default=None)
+    to_ms: EndMs | None = field(name="to", default=None)
+
+    def __post_init__(self) -> None:
+        require_span(self.from_ms, self.to_ms)
 
     @property
     def scans(self) -> tuple[str, ...]:

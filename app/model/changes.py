@@ -9,7 +9,17 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON, UNRECORDED, Via
 from app.model.agents import Trip
 from app.model.fields import Count, Timestamp, Uuid
-from app.model.query_fields import IdFilter, PageLimit, QueryFields, Spelled, TimeMs, several, uuid_in
+from app.model.query_fields import (
+    EndMs,
+    IdFilter,
+    PageLimit,
+    QueryFields,
+    Spelled,
+    TimeMs,
+    require_span,
+    several,
+    uuid_in,
+)
 from app.model.text import MAX_NAME, VisibleLines, require_text
 
 _UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
@@ -105,8 +115,8 @@ class ChangeFilters(QueryFields, frozen=True):
     person: Only changes made by the person with this id, in any of their sessions.
     resource_type: Only changes to this type of thing; several, separated by commas, mean any of them.
     resource_id: Only changes to the thing with this id.
-    from_ms: Only changes at or after this time; without an offset it is UTC.
-    to_ms: Only changes at or before this time; without an offset it is UTC.
+    from_ms: Only changes at or after this time; without an offset it is UTC, and a date means its start.
+    to_ms: Only changes at or before this time; a date means its end.
     """
 
     actor_id: Annotated[str, Spelled(_actor_in, _ACTOR)] | None = None
@@ -114,7 +124,10 @@ class ChangeFilters(QueryFields, frozen=True):
     resource_type: Annotated[tuple[ResourceType, ...], several(ResourceType)] | None = None
     resource_id: IdFilter | None = None
     from_ms: TimeMs | None = field(name="from", default=None)
-    to_ms: TimeMs | None = field(name="to", default=None)
+    to_ms: EndMs | None = field(name="to", default=None)
+
+    def __post_init__(self) -> None:
+        require_span(self.from_ms, self.to_ms)
 
 
 class ChangeQuery(ChangeFilters, frozen=True):

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.model.audit import AuditFilters, Floor
 from app.model.fields import Count, Timestamp
+from app.model.query_fields import require_span
 from app.model.text import FieldError
 
 INTERVALS_MAX = 1_000
@@ -37,6 +38,7 @@ class CountQuery(AuditFilters, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 10
 
     def __post_init__(self) -> None:
+        require_span(self.from_ms, self.to_ms)
         if self.step_seconds is not None and self.from_ms is None:
             raise FieldError("from", "is required with step, because the first interval begins there")
 

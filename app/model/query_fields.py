@@ -7,13 +7,15 @@ document; the command line makes options of it.
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from app.model.agents import CALLED, require_reference
 from app.model.ids import canonical_uuid
-from app.model.times import parse_time_ms
+from app.model.text import FieldError
+from app.model.times import parse_time_ms, rfc3339
 
 MAX_PAGE = 1000
 MAX_OFFSET = 10**12
@@ -56,6 +58,14 @@ def uuid_in(text: str) -> str:
     return canonical
 
 
+def require_span(from_ms: int | None, to_ms: int | None) -> None:
+    """Raise FieldError if the span ends before it begins: an empty answer would say that nothing happened."""
+    if from_ms is not None and to_ms is not None and from_ms > to_ms:
+        raise FieldError("from", f"must not be after `to`, which is {rfc3339(to_ms)}")
+
+
+EndMs = Annotated[int, Spelled(partial(parse_time_ms, end=True), {"type": "string", "format": "date-time"})]
+"""A time up to which something is asked for, inclusive: a date means its end."""
 TimeMs = Annotated[int, Spelled(parse_time_ms, {"type": "string", "format": "date-time"})]
 IdFilter = Annotated[str, Spelled(uuid_in, {"type": "string", "format": "uuid"})]
 AgentFilter = Annotated[str, Spelled(require_reference, {"type": "string", **CALLED})]

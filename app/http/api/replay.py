@@ -51,7 +51,7 @@ class ReplayBody(Body, frozen=True):
 
     def task(self, workspace_id: str, agent_id: str | None, now_ms: int) -> ReplayTask:
         """The task described by the body. Raises Invalid."""
-        to_ms = _time_ms("to", self.to, now_ms)
+        to_ms = _time_ms("to", self.to, now_ms, end=True)
         return ReplayTask(
             workspace_id=workspace_id,
             agent_id=agent_id,
@@ -95,8 +95,8 @@ async def replay_log(request: Request[Any, Any, Any], data: ReplayBody, caller: 
     return Stream(lines, media_type="application/x-ndjson", headers=UNBUFFERED)
 
 
-def _time_ms(name: str, text: str | None, default_ms: int) -> int:
+def _time_ms(name: str, text: str | None, default_ms: int, *, end: bool = False) -> int:
     try:
-        return default_ms if text is None else parse_time_ms(text)
+        return default_ms if text is None else parse_time_ms(text, end=end)
     except ValueError as error:
         raise Invalid.at(f"$.{name}", str(error)) from None

@@ -5439,9 +5439,9 @@ export interface operations {
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
                 q?: string;
-                /** @description Only entries at or after this time; without an offset it is UTC. */
+                /** @description Only entries at or after this time; without an offset it is UTC, and a date means its start. */
                 from?: string;
-                /** @description Only entries at or before this time; without an offset it is UTC. */
+                /** @description Only entries at or before this time; a date means its end. */
                 to?: string;
                 /** @description The most entries to return. */
                 limit?: number;
@@ -5512,9 +5512,9 @@ export interface operations {
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
                 q?: string;
-                /** @description Only entries at or after this time; without an offset it is UTC. */
+                /** @description Only entries at or after this time; without an offset it is UTC, and a date means its start. */
                 from?: string;
-                /** @description Only entries at or before this time; without an offset it is UTC. */
+                /** @description Only entries at or before this time; a date means its end. */
                 to?: string;
                 /** @description The format of the file. */
                 format?: "ndjson" | "csv";
@@ -5639,9 +5639,9 @@ export interface operations {
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
                 q?: string;
-                /** @description Only entries at or after this time; without an offset it is UTC. */
+                /** @description Only entries at or after this time; without an offset it is UTC, and a date means its start. */
                 from?: string;
-                /** @description Only entries at or before this time; without an offset it is UTC. */
+                /** @description Only entries at or before this time; a date means its end. */
                 to?: string;
                 /** @description The values to count: each result, agent, tool, deciding policy or code. */
                 by?: "result" | "agent" | "tool" | "policy" | "code";
@@ -5707,9 +5707,9 @@ export interface operations {
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
                 q?: string;
-                /** @description Only entries at or after this time; without an offset it is UTC. */
+                /** @description Only entries at or after this time; without an offset it is UTC, and a date means its start. */
                 from?: string;
-                /** @description Only entries at or before this time; without an offset it is UTC. */
+                /** @description Only entries at or before this time; a date means its end. */
                 to?: string;
             };
             header?: {
@@ -5965,9 +5965,9 @@ export interface operations {
                 resource_type?: string;
                 /** @description Only changes to the thing with this id. `resourceId` is accepted, too. */
                 resource_id?: string;
-                /** @description Only changes at or after this time; without an offset it is UTC. */
+                /** @description Only changes at or after this time; without an offset it is UTC, and a date means its start. */
                 from?: string;
-                /** @description Only changes at or before this time; without an offset it is UTC. */
+                /** @description Only changes at or before this time; a date means its end. */
                 to?: string;
                 /** @description The most changes to return. */
                 limit?: number;
