@@ -5,7 +5,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -419,8 +419,28 @@ def _require_store_url(url: str) -> None:
     if scheme == "unix":
         if not urlsplit(url).path:
             raise SettingsError(f"{name} must name a socket: unix:///path/to/socket")
+        _require_database(name, scheme, "", url)
         return
     for node in re.split("[/?#]", rest)[0].rpartition("@")[2].split(","):
         match = re.fullmatch(r"([^\s:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?", node)
         if match is None or not 0 < int(match[2] or 6379) <= LAST_PORT:
             raise SettingsError(f"{name} must name host and port of the store: {scheme}://host:6379")
+    _require_database(name, scheme, urlsplit(url).path, url)
+
+
+def _require_database(name: str, scheme: str, path: str, url: str) -> None:
+    """Raise SettingsError unless the path and the query name one database by its number, or none, which means 0.
+
+    redis-py takes what is no number for 0, so a URL with a name would silently share that database.
+    """
+    number = r"(?:/(0|[1-9][0-9]{0,8})?)?"
+    service = "/[^/]+" if scheme.endswith("sentinel") and path.strip("/") else ""
+    match = re.fullmatch(service + (r"(?:/0?)?" if scheme.endswith("cluster") else number), path)
+    in_query = [value for key, value in parse_qsl(urlsplit(url).query, keep_blank_values=True) if key == "db"]
+    if match is None or not all(re.fullmatch(number, f"/{value}") and value for value in in_query):
+        end = {"sentinel": "/service/0", "cluster": ""}.get(scheme.rpartition("+")[2], "/0")
+        raise SettingsError(f"{name} must end with the number of the database, or without one: {scheme}://…{end}")
+    if in_query and (len({*in_query}) > 1 or (match.groups() and (match[1] or in_query[0]) != in_query[0])):
+        raise SettingsError(f"{name} must name one database, and not another in its query")
+    if in_query and scheme.endswith("cluster"):
+        raise SettingsError(f"{name} must name no database: a cluster has only one")
