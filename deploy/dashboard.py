@@ -123,6 +123,12 @@ ROWS: dict[str, list[Panel]] = {
             "s",
             {"missing": f"max(remit_checkpoint_witnessed_seconds{_OF})"},
         ),
+        (
+            "Forks",
+            "Logs and trails that are signed no more, because they do not continue what was signed.",
+            "short",
+            {"forks": f"max(remit_checkpoint_forks{_OF})"},
+        ),
         ("Segments", "Sealed since the log began.", "short", {"sealed": f"max(remit_sealed_segments{_OF})"}),
         (
             "Quarantined entries",

@@ -2,14 +2,16 @@
 --[[
 put_checkpoint: keep the newest signed checkpoint of a log or of its trail of changes.
 
-KEYS[1]       checkpoint      hash; size, note, and unwitnessed_ms if a witness has not signed
+KEYS[1]       checkpoint      hash; size, note; unwitnessed_ms if a witness has not signed; fork: why nothing is signed
+                              until a person accepts it, or that one has
 
 ARGV[1]       size            leaves of the tree that the note is about
 ARGV[2]       note            the note with its signatures
 ARGV[3]       waiting_ms      now, if a witness has not signed it; "" = none is waited for
 
 RETURNS       {status}
-  kept        this is the newest checkpoint; unwitnessed_ms is the time since which cosignatures have been missing
+  kept        this is the newest checkpoint; unwitnessed_ms is the time since which cosignatures have been missing; if
+              none is, a fork is over
   older       there is one of a larger tree; nothing written
 WRITES        checkpoint
 TIME          O(1)
@@ -23,7 +25,7 @@ if tonumber(redis.call('HGET', checkpoint, 'size') or 0) > tonumber(size) then r
 
 redis.call('HSET', checkpoint, 'size', size, 'note', note)
 if waiting_ms == '' then
-  redis.call('HDEL', checkpoint, 'unwitnessed_ms')
+  redis.call('HDEL', checkpoint, 'unwitnessed_ms', 'fork')
 else
   redis.call('HSETNX', checkpoint, 'unwitnessed_ms', waiting_ms)
 end

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from app.audit.entry_format import time_ms_of
 from app.audit.head import head_of, newest_of
+from app.audit.notes import ACCEPTED
 from app.audit.stream import stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import Backlog, LastVerification
@@ -32,6 +33,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     lag_seconds: age of the oldest unsealed entry by the store's clock; 0 without one.
     segments: sealed so far. poison: entries that could not be sealed unchanged.
     intact_seconds: time since a log was last found intact (or created, if it never was), the longest of all logs.
+    forks: logs and trails that are signed no more, because they do not continue what was signed.
     witnessed_seconds: time for which a checkpoint has lacked a witness's signature, the longest of all; 0 = none does.
     """
 
@@ -41,6 +43,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     lag_seconds: float = 0.0
     segments: int = 0
     poison: int = 0
+    forks: int = 0
     intact_seconds: float = 0.0
     witnessed_seconds: float = 0.0
 
@@ -74,7 +77,7 @@ class SealingWatch:
     async def _measure(self) -> SealingLag:
         workspaces = await self._client.call("HVALS", WORKSPACES)
         lengths: list[int] = []
-        segments = poison = 0
+        segments = poison = forks = 0
         oldest_ms: list[int] = []
         intact_ms: list[int] = []
         unwitnessed_ms: list[int] = []
@@ -91,8 +94,9 @@ class SealingWatch:
             times = [count_of(each[0]) or count_of(each[1]) for each in noted if each is not None]
             intact_ms += [time_ms for time_ms in times if time_ms]
             checkpoints = (key for each in some for key in (each.audit_checkpoint, each.changes_checkpoint))
-            replies = await self._client.read_each(("HGET", key, "unwitnessed_ms") for key in checkpoints)
-            unwitnessed_ms += filter(None, map(count_of, replies))
+            signed = await self._client.read_each(("HMGET", key, "unwitnessed_ms", "fork") for key in checkpoints)
+            unwitnessed_ms += filter(None, (count_of(each[0]) for each in signed if each is not None))
+            forks += sum(each is not None and each[1] not in (None, ACCEPTED.encode()) for each in signed)
             waiting = (each.audit_stream for each, length in zip(some, some_lengths, strict=True) if length)
             oldest_ms += await self._oldest_ms(waiting)
         now_ms = await store_time_ms(self._client) if oldest_ms or intact_ms or unwitnessed_ms else 0
@@ -103,6 +107,7 @@ class SealingWatch:
             lag_seconds=max([0, *(now_ms - each for each in oldest_ms)]) / 1000,
             segments=segments,
             poison=poison,
+            forks=forks,
             intact_seconds=max([0, *(now_ms - each for each in intact_ms)]) / 1000,
             witnessed_seconds=max([0, *(now_ms - each for each in unwitnessed_ms)]) / 1000,
         )

@@ -13,7 +13,7 @@ from app.audit.archive import Archive
 from app.audit.backlog import read_backlog
 from app.audit.head import head_of, unreadable_is_damage
 from app.audit.manifest import read_manifest
-from app.audit.notes import newest_note, proof_of
+from app.audit.notes import accept_fork, newest_note, proof_of
 from app.audit.read.counts import counts
 from app.audit.read.entry_filter import EntryFilter
 from app.audit.read.export import Progress, export
@@ -193,6 +193,13 @@ class AuditLog:
         """The newest signed checkpoint of the log, or of the trail. Raises CheckpointNotFound, AuditLogDamaged."""
         keyspace = Keyspace(workspace_id)
         return await newest_note(self._client, keyspace.changes_checkpoint if of_changes else keyspace.audit_checkpoint)
+
+    async def accept_forks(self, workspace_id: str) -> dict[str, str]:
+        """Log and trail are signed again. Gives why they were not, by `log` and `changes`."""
+        keyspace = Keyspace(workspace_id)
+        trees = {"log": keyspace.audit_checkpoint, "changes": keyspace.changes_checkpoint}
+        found = {name: await accept_fork(self._client, key) for name, key in trees.items()}
+        return {name: why for name, why in found.items() if why}
 
     async def proof(self, workspace_id: str, entry_id: str) -> str:
         """The proof that the newest signed checkpoint covers the entry.

@@ -8,6 +8,8 @@ from app.model.notes import Note
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 
+ACCEPTED = "accepted"
+
 
 async def read_note(client: Client, key: str) -> Note | None:
     """The newest signed checkpoint; None without one. Raises AuditLogDamaged."""
@@ -16,6 +18,25 @@ async def read_note(client: Client, key: str) -> Note | None:
         return None if raw is None else Note.parse(raw.decode())
     except ValueError:
         raise AuditLogDamaged("The newest signed checkpoint cannot be read") from None
+
+
+async def read_fork(client: Client, key: str) -> str:
+    """Why this tree is not signed any more, ACCEPTED if a person wants it to be signed all the same, or ""."""
+    return str(await client.call("HGET", key, "fork") or "")
+
+
+async def note_fork(client: Client, key: str, why: str) -> None:
+    """The tree is signed no more until a person accepts it."""
+    await client.call("HSET", key, "fork", why)
+
+
+async def accept_fork(client: Client, key: str) -> str:
+    """The tree is signed again, whatever witnesses say until all have signed. Gives why it was not; "" if it was."""
+    why = await read_fork(client, key)
+    if not why or why == ACCEPTED:
+        return ""
+    await client.call("HSET", key, "fork", ACCEPTED)
+    return why
 
 
 async def newest_note(client: Client, key: str) -> Note:

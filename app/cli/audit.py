@@ -10,7 +10,7 @@ import click
 from app.cli.api import LISTENING, Api, Refused, on_api
 from app.cli.archives import archive_log, print_manifest
 from app.cli.atomic_output import atomic_output
-from app.cli.checkpoints import key, run_witness
+from app.cli.checkpoints import accept_forks, key, run_witness
 from app.cli.explain import explain_decision
 from app.cli.groups import CommandGroup
 from app.cli.log_queries import FILTERS, newest, settled
@@ -218,6 +218,7 @@ def export_log(api: Api, query: dict[str, Any], kind: str, output: str) -> None:
             raise click.ClickException("The export ended before its end mark, so it is incomplete; start it again")
 
 
+audit.add_command(accept_forks)
 audit.add_command(archive_log)
 audit.add_command(explain_decision)
 audit.add_command(verify_log)

@@ -5,11 +5,18 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from app.cli.groups import CommandGroup
+from app.cli.options import WORKSPACE, asks_first
+from app.cli.output import Shown, shows
+from app.cli.store_access import in_workspace
 from app.model.notes import OF_CHANGES, Note, SignatureType, VerifierKey, origin_of
+
+if TYPE_CHECKING:
+    from app.replica import Services
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -128,3 +135,25 @@ def read_signed(file: Path, keys: list[VerifierKey], witnesses: list[VerifierKey
     except NotVerified as error:
         raise click.ClickException(str(error)) from None
     return note
+
+
+@click.command("accept-fork")
+@WORKSPACE
+@asks_first("Do you know why the log does not continue what was signed, and shall it be signed again?")
+@shows
+def accept_forks(workspace: str) -> Shown:
+    """Let the service sign a log, or a trail of changes, that does not continue what was signed before.
+
+    It had stopped: the store was set back, a failover lost entries, or somebody has rewritten them. Keep the last
+    checkpoint, which proves what is missing, and tell the auditor. This needs the store.
+    """
+
+    async def accept(services: "Services", workspace_id: str) -> dict[str, str]:
+        return await services.log.audit.accept_forks(workspace_id)
+
+    accepted = in_workspace(workspace, accept)
+    yield {"accepted": accepted}
+    for name, why in accepted.items():
+        click.echo(f"{name}: {why}")
+    if not accepted:
+        click.echo("nothing to accept: log and trail are signed")

@@ -11,12 +11,23 @@ from app.transparency.keys import signature_time
 
 SECONDS = 10.0
 _ANSWER_BYTES = 16 * 1024
-_OK, _CONFLICT = 200, 409
+_OK, _CONFLICT, _INCONSISTENT = 200, 409, 422
 _is_size = re.compile(r"[0-9]{1,15}\n?").fullmatch
 
 
 class WitnessRefused(Exception):
     """A witness has not signed; the message says why."""
+
+
+class Forked(WitnessRefused):
+    """A witness has signed what this checkpoint does not continue: there are two histories, or one has lost its end.
+
+    size: the leaves that it has signed, if it said so; this may be a checkpoint that another compactor has just made.
+    """
+
+    def __init__(self, message: str, size: int = 0) -> None:
+        super().__init__(message)
+        self.size = size
 
 
 class Witness:
@@ -28,14 +39,16 @@ class Witness:
         self._sizes: dict[str, int] = {}
 
     async def cosign(self, note: Note, tree: Tree) -> Signature:
-        """The witness's valid cosignature of the note. tree: the log's. Raises WitnessRefused."""
+        """The witness's valid cosignature of the note. tree: the log's. Raises WitnessRefused, Forked."""
         old = self._sizes.get(note.origin, 0)
         status, answer = await self._ask(old, note, tree)
         if status == _CONFLICT and _is_size(answer) and int(answer) != old:
             old = int(answer)
             if old > note.size:
-                raise WitnessRefused(f"it has signed {old} leaves: the log has lost some, or is not the one it knows")
+                raise Forked(f"it has signed {old} leaves: the log has lost some, or is not the one it knows", old)
             status, answer = await self._ask(old, note, tree)
+        if status == _INCONSISTENT:
+            raise Forked(f"it answered 422: it has signed {old} leaves, and this checkpoint does not continue them")
         if status != _OK:
             raise WitnessRefused(f"it answered {status} to a checkpoint that continues {old} leaves")
         try:

@@ -71,3 +71,18 @@ def test_a_witness_that_was_set_up_by_command_signs_what_the_service_signs(tenan
         running.wait(60)
         running.stdout.close()
         running.stderr.close()
+
+
+def test_a_fork_is_accepted_once(tenant):
+    """It is printed why nothing was signed; without --yes it is asked for first."""
+    at_the_store = clean_env() | {"REMIT_REDIS_URL": tenant.store_url}
+    command = ["audit", "accept-fork", "--workspace", tenant.id]
+    key = Keyspace(tenant.id).changes_checkpoint
+    tenant.in_store(lambda client: client.call("HSET", key, "fork", "at 2 leaves, it does not continue 1"))
+    assert run_remit(command, env=at_the_store).returncode == 1
+    printed = [run_remit([*command, "--yes"], env=at_the_store).stdout for _ in range(2)]
+    assert printed == [
+        "changes: at 2 leaves, it does not continue 1\n",
+        "nothing to accept: log and trail are signed\n",
+    ]
+    assert tenant.in_store(lambda client: client.call("HGET", key, "fork")) == "accepted"

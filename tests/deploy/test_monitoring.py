@@ -43,6 +43,7 @@ SERIES = {
     "RemitSlowAnswers": (latency(2), latency(0)),
     "RemitSealingBehind": ({"remit_seal_lag_seconds": "61x200"}, {"remit_seal_lag_seconds": "60x200"}),
     "RemitLogFillsUp": (backlog(1000001), backlog(1000000)),
+    "RemitLogForked": ({"remit_checkpoint_forks": "1x200"}, {"remit_checkpoint_forks": "0x200"}),
     "RemitCheckpointNotWitnessed": (
         {"remit_checkpoint_witnessed_seconds": "3601x200"},
         {"remit_checkpoint_witnessed_seconds": "3600x200"},

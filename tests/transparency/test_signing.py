@@ -15,8 +15,9 @@ from audit_entries import Writer, grow_trees
 from forged_log import ForgedLog
 from msgspec.structs import replace
 
+from app.audit.backlog import SealingWatch
 from app.audit.merkle import Frontier, is_consistent, leaf_hash, node_hash
-from app.audit.notes import proof_of, read_note
+from app.audit.notes import accept_fork, proof_of, read_fork, read_note
 from app.audit.read.scan import Scan
 from app.audit.seal.sealer import Sealer
 from app.audit.trees import read_log_tree
@@ -26,7 +27,9 @@ from app.model.audit import AuditFilters
 from app.model.notes import Note, Signature, SignatureType, VerifierKey
 from app.serve.jobs import background_jobs
 from app.settings import Settings, SettingsError
+from app.store.keyspace import WORKSPACES
 from app.transparency.keys import SigningKey, read_keys, signed, signed_at
+from app.transparency.rounds import CheckpointRounds
 from app.transparency.verified import AHEAD_S, NotVerified, require_signed
 from app.transparency.witness import LogWitness
 from app.transparency.witnesses import Witness, WitnessRefused, witnesses_in
@@ -96,6 +99,9 @@ async def test_a_restored_backup_is_witnessed_once_its_auditor_begins_anew(log, 
     await log.writer.append_each([{"reason": "after the backup"}] * 60)
     await log.grow(0)
     await log.sign(witness)
+    assert await newest(log) is None, "nobody gets a second history"
+    assert await accept_fork(log.client, log.keys.audit_checkpoint)
+    await log.sign(witness)
     assert signed_at(await newest(log), witness.key) is None
     assert await log.unwitnessed_ms() is not None
     anew = witnessing(log, "anew", signing)
@@ -104,6 +110,78 @@ async def test_a_restored_backup_is_witnessed_once_its_auditor_begins_anew(log, 
     note = await newest(log)
     assert (signed_at(note, witness.key) > 0, await log.unwitnessed_ms()) == (True, None)
     assert (await Verifier(log.client, log.workspace_id).verify(note=kept)).finding.fault.value == "rewritten"
+
+
+@pytest.mark.parametrize("by", ["a witness", "its own checkpoint"])
+async def test_a_log_that_does_not_continue_what_was_signed_is_signed_no_more(log, witnessing, by):
+    """Until a person accepts it; others go on, it is counted meanwhile, and what the witness signed is the newest."""
+    witnesses = [witnessing(log)] if by == "a witness" else []
+    await log.sign(*witnesses)
+    kept = await newest(log)
+    await forge(log)
+    if witnesses:  # what the store itself had signed is lost, too
+        await log.client.call("DEL", log.keys.audit_checkpoint)
+        kept = None
+    for _ in range(2):
+        await log.grow()
+        await log.sign(*witnesses)
+        assert await newest(log) == kept
+        assert (await forks(log)) == 1
+        assert (await read_note(log.client, log.keys.changes_checkpoint)).size == log.changes
+    assert "40 leaves" in await accept_fork(log.client, log.keys.audit_checkpoint)
+    assert await accept_fork(log.client, log.keys.audit_checkpoint) == ""
+    for _ in range(2):
+        await log.grow()
+        await log.sign(*witnesses)
+        assert (await forks(log)) == 0
+    assert (await newest(log)).size == len(log.writer.written)
+    assert (await read_fork(log.client, log.keys.audit_checkpoint) == "accepted") == bool(witnesses)
+
+
+async def forge(log):
+    """The log begins anew, as after a failover that lost what was signed."""
+    for key in (log.keys.audit_tree, log.keys.audit_head, log.keys.audit_stream, log.keys.commits):
+        await log.client.call("DEL", key)
+    for key in await log.client.call("KEYS", f"remit:{{{log.workspace_id}}}:audit:[sdb]*"):
+        await log.client.call("DEL", key)
+    log.writer = Writer(log.client, log.workspace_id)
+    await log.writer.append_each([{"reason": "another history"}] * 40)
+
+
+async def forks(log):
+    """How many trees of all workspaces are signed no more."""
+    await log.client.call("HSET", WORKSPACES, log.workspace_id, log.workspace_id)
+    try:
+        return (await SealingWatch(log.client).look()).forks
+    finally:
+        await log.client.call("HDEL", WORKSPACES, log.workspace_id)
+
+
+async def test_a_witness_that_has_seen_more_is_no_fork_if_the_store_has_it_by_now(log, witnessing):
+    """Two compactors sign: the one that comes later has read a smaller tree."""
+    witness = witnessing(log)
+    await log.grow()
+
+    class Late(Witness):
+        async def cosign(self, note, tree):
+            await log.grow()
+            await CheckpointRounds(log.client, [log.key], [witness])._sign(log.workspace_id, "")
+            return await super().cosign(note, tree)
+
+    late = Late(witness._url.removesuffix("/add-checkpoint"), witness.key)
+    await CheckpointRounds(log.client, [log.key], [late])._sign(log.workspace_id, "")
+    assert (await newest(log)).size == len(log.writer.written)
+    assert await read_fork(log.client, log.keys.audit_checkpoint) == ""
+
+
+async def test_a_witness_that_does_not_answer_is_no_fork(log, witnessing):
+    """Neither is one that does not know the log or its key."""
+    stranger = witnessing(log, "stranger.example", more=[])
+    for witness in (Witness("http://127.0.0.1:9", stranger.key), Witness("http://127.0.0.1:9", log.vkey)):
+        await log.grow()
+        await log.sign(witness)
+        assert (await newest(log)).size == len(log.writer.written)
+        assert await read_fork(log.client, log.keys.audit_checkpoint) == ""
 
 
 async def test_witnesses_cosign_each_checkpoint_and_one_that_is_away_delays_nothing(log, witnessing):
@@ -470,7 +548,7 @@ async def alter_tile(forged):
 async def test_what_is_altered_below_a_checkpoint_is_found(
     log, witnessing, alter, witnessed, plain, with_kept, is_cosigned
 ):
-    """One entry, one tile. The next checkpoint is cosigned only if it is of the leaves that the witness has seen."""
+    """One entry, one tile. The next checkpoint is signed only if it is of the leaves that were signed before."""
     witness = witnessing(log)
     witnesses = [witness] if witnessed else []
     await log.grow(260)
@@ -485,6 +563,10 @@ async def test_what_is_altered_below_a_checkpoint_is_found(
     assert (await fault(), await fault(kept)) == (plain, with_kept)
     await log.grow()
     await log.sign(*witnesses)
+    assert (await newest(log) == kept) != is_cosigned, "what does not continue the last checkpoint is not signed"
+    if not is_cosigned:
+        assert await accept_fork(log.client, log.keys.audit_checkpoint)
+        await log.sign(*witnesses)
     later = await newest(log)
     assert (later.size, signed_at(later, log.vkey)) == (kept.size + 40, 0)
     assert await fault(later) == plain

@@ -24,6 +24,7 @@ _OF_SEALING = {
     "remit_poison_entries": "poison",
     "remit_log_intact_seconds": "intact_seconds",
     "remit_checkpoint_witnessed_seconds": "witnessed_seconds",
+    "remit_checkpoint_forks": "forks",
 }
 _OF_WEBHOOKS = {
     "remit_webhook_events_delivered": "delivered",
@@ -40,6 +41,7 @@ STORE_GAUGES = {
     "remit_poison_entries": "Audit entries that could not be sealed unchanged.",
     "remit_log_intact_seconds": "Time since a verification last found the log intact; the longest of all workspaces.",
     "remit_checkpoint_witnessed_seconds": "Time for which a signed checkpoint has lacked a witness's signature.",
+    "remit_checkpoint_forks": "Logs and trails that are signed no more, because they do not continue what was signed.",
     "remit_webhook_events_delivered": "Webhook events delivered.",
     "remit_webhook_attempts_failed": "Failed attempts to deliver a webhook event.",
     "remit_webhook_events_parked": "Webhook events parked after a day of failed attempts.",
