@@ -124,6 +124,15 @@ ROWS: dict[str, list[Panel]] = {
             {"missing": f"max(remit_checkpoint_witnessed_seconds{_OF})"},
         ),
         (
+            "The store's clock",
+            "Ahead of the replicas' machines, and how far it has gone back in all.",
+            "s",
+            {
+                "ahead": f"max(remit_store_clock_ahead_seconds{_OF})",
+                "gone back": f"max(remit_quota_time_ahead_seconds{_OF})",
+            },
+        ),
+        (
             "Forks",
             "Logs and trails that are signed no more, because they do not continue what was signed.",
             "short",

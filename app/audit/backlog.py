@@ -33,6 +33,8 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     lag_seconds: age of the oldest unsealed entry by the store's clock; 0 without one.
     segments: sealed so far. poison: entries that could not be sealed unchanged.
     intact_seconds: time since a log was last found intact (or created, if it never was), the longest of all logs.
+    quota_ahead_seconds: how much quota time is ahead of the store's clock, the most of all workspaces: so far has the
+    clock gone back in all.
     forks: logs and trails that are signed no more, because they do not continue what was signed.
     witnessed_seconds: time for which a checkpoint has lacked a witness's signature, the longest of all; 0 = none does.
     """
@@ -44,6 +46,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     segments: int = 0
     poison: int = 0
     forks: int = 0
+    quota_ahead_seconds: float = 0.0
     intact_seconds: float = 0.0
     witnessed_seconds: float = 0.0
 
@@ -66,6 +69,10 @@ class SealingWatch:
                 self._seen_at = self._now()
             return self._seen
 
+    async def clock_ahead_seconds(self) -> float:
+        """The store's clock less this machine's. Raises StoreUnavailable."""
+        return await store_time_ms(self._client) / 1000 - time.time()
+
     async def require_room(self, backlog_max: int) -> None:
         """Raise StoreUnavailable if every stream is full; return if any workspace can take a decision.
 
@@ -80,6 +87,7 @@ class SealingWatch:
         segments = poison = forks = 0
         oldest_ms: list[int] = []
         intact_ms: list[int] = []
+        skews_us: list[int] = []
         unwitnessed_ms: list[int] = []
         for start in range(0, len(workspaces), _AT_ONCE):
             some = [keyspace_of(workspace_id) for workspace_id in workspaces[start : start + _AT_ONCE]]
@@ -88,6 +96,7 @@ class SealingWatch:
             lengths += some_lengths
             heads = await self._client.read_each(("HGET", each.audit_head, "segment") for each in some)
             segments += sum(map(count_of, heads))
+            skews_us += map(count_of, await self._client.read_each(("HGET", each.commits, "skew_us") for each in some))
             replies = await self._client.read_each(("HLEN", each.audit_poison) for each in some)
             poison += sum(entries or 0 for entries in replies)
             noted = await self._client.read_each(("HMGET", each.workspace, "intact_ms", "created_ms") for each in some)
@@ -108,6 +117,7 @@ class SealingWatch:
             segments=segments,
             poison=poison,
             forks=forks,
+            quota_ahead_seconds=max(skews_us, default=0) / 1_000_000,
             intact_seconds=max([0, *(now_ms - each for each in intact_ms)]) / 1000,
             witnessed_seconds=max([0, *(now_ms - each for each in unwitnessed_ms)]) / 1000,
         )

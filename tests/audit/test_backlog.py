@@ -52,9 +52,11 @@ async def test_the_lag_is_that_of_the_oldest_entry_of_all_workspaces(own_client)
     for number in range(40):
         await put_workspace(own_client, f"w{number}", *([30] * (number % 3)), segments=number % 2)
     await put_workspace(own_client, "slow", 100, 50, 1, 0, segments=7, poison=2)
+    for number, skew_us in enumerate((3_600_000_000, 1_500_000)):
+        await own_client.call("HSET", keyspace_of(f"w{number}").commits, "skew_us", skew_us)
     lag = await SealingWatch(own_client).look()
     assert (lag.unsealed, lag.longest, lag.shortest) == (13 + 2 * 13 + 4, 4, 0)
-    assert (lag.segments, lag.poison) == (20 + 7, 2)
+    assert (lag.segments, lag.poison, lag.quota_ahead_seconds) == (20 + 7, 2, 3_600)
     assert 100 <= lag.lag_seconds < 110
 
 

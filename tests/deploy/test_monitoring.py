@@ -44,6 +44,10 @@ SERIES = {
     "RemitSealingBehind": ({"remit_seal_lag_seconds": "61x200"}, {"remit_seal_lag_seconds": "60x200"}),
     "RemitLogFillsUp": (backlog(1000001), backlog(1000000)),
     "RemitLogForked": ({"remit_checkpoint_forks": "1x200"}, {"remit_checkpoint_forks": "0x200"}),
+    "RemitClockStepped": (
+        {"remit_store_clock_ahead_seconds": "-1.1x200", "remit_quota_time_ahead_seconds": "0x200"},
+        {"remit_store_clock_ahead_seconds": "0.9x200", "remit_quota_time_ahead_seconds": "7200x200"},
+    ),
     "RemitCheckpointNotWitnessed": (
         {"remit_checkpoint_witnessed_seconds": "3601x200"},
         {"remit_checkpoint_witnessed_seconds": "3600x200"},

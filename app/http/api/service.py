@@ -16,6 +16,7 @@ from app.webhooks.outbox import delivery_counts
 _PUBLIC: dict[str, Any] = {"tag": "Service", "scopes": ()}
 _TEXT = "text/plain; version=0.0.4"
 _LIMIT, _UP = "remit_unsealed_entries_limit", "remit_store_up"
+_CLOCK = "remit_store_clock_ahead_seconds"
 _OF_SEALING = {
     "remit_unsealed_entries": "unsealed",
     "remit_unsealed_entries_longest": "longest",
@@ -25,6 +26,7 @@ _OF_SEALING = {
     "remit_log_intact_seconds": "intact_seconds",
     "remit_checkpoint_witnessed_seconds": "witnessed_seconds",
     "remit_checkpoint_forks": "forks",
+    "remit_quota_time_ahead_seconds": "quota_ahead_seconds",
 }
 _OF_WEBHOOKS = {
     "remit_webhook_events_delivered": "delivered",
@@ -34,6 +36,8 @@ _OF_WEBHOOKS = {
 STORE_GAUGES = {
     _UP: "1 if the store answered just now. If it did not, this is 0 and the gauges below are missing.",
     _LIMIT: "Number of unsealed entries at which a workspace's calls are refused.",
+    _CLOCK: "The store's clock less this machine's.",
+    "remit_quota_time_ahead_seconds": "How far the store's clock has gone back in all; of the workspaces, the most.",
     "remit_unsealed_entries": "Audit entries that are not sealed yet.",
     "remit_unsealed_entries_longest": "Unsealed entries of the workspace that has the most.",
     "remit_seal_lag_seconds": "Age of the oldest entry that is not sealed yet.",
@@ -80,13 +84,13 @@ async def metrics(services: Services) -> str:
     # Of all replicas that share this machine's port, and of the store.
     numbers: dict[str, float] = {_UP: 0}
     try:
-        await services.client.call("PING")
+        ahead_s = await services.log.sealing.clock_ahead_seconds()
         lag = await services.log.sealing.look()
         told = await delivery_counts(services.client)
     except StoreUnavailable:
         pass
     else:
-        numbers = {_UP: 1, _LIMIT: services.settings.audit_backlog_max}
+        numbers = {_UP: 1, _LIMIT: services.settings.audit_backlog_max, _CLOCK: round(ahead_s, 3)}
         numbers |= {name: getattr(lag, field) for name, field in _OF_SEALING.items()}
         numbers |= {name: told.get(field, 0) for name, field in _OF_WEBHOOKS.items()}
     gauges = (gauge_text(name, STORE_GAUGES[name], value) for name, value in numbers.items())
