@@ -89,6 +89,9 @@ vendor: requirements/console/node_modules/.package-lock.json ## make the console
 docs: $(VENV)/run.stamp $(VENV)/docs.stamp ## build the documentation, which the service then serves at /docs
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(VENV)/docs/bin/mkdocs build --quiet $(ARGS)
 
+doc-tables: $(VENV)/run.stamp ## write the tables of docs/ that the code knows: scopes, errors, commands
+	$(BIN)/python docs/tables.py
+
 man: $(VENV)/run.stamp $(VENV)/release.stamp ## write the man pages of remit to build/man
 	PYTHONPATH=.:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') $(VENV)/release/bin/python deploy/man_pages.py build/man
 
@@ -183,5 +186,5 @@ $(VENV)/venv.stamp:
 	@touch $@
 
 .SECONDARY:
-.PHONY: always help run test test-all test-weekly test-nightly test-clients test-client-core test-typescript test-typescript-runtimes client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
+.PHONY: always help run test test-all test-weekly test-nightly test-clients test-client-core test-typescript test-typescript-runtimes client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files doc-tables docs audit man packages release
 .DEFAULT_GOAL := help

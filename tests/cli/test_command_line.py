@@ -84,18 +84,6 @@ def test_the_command_line_has_the_commands_that_the_documents_name():
     assert set(named.split("|")) <= set(map(" ".join, COMMANDS))
 
 
-def test_the_page_of_the_documents_has_every_command_and_no_other():
-    """The first column of docs/command-line.md lists groups with their commands, or single commands."""
-    page = (Path(__file__).parents[2] / "docs/command-line.md").read_text()
-    told = set()
-    for row in re.findall(r"^\| (`remit .*?) \|", page, re.MULTILINE):
-        first, *others = re.findall(r"`(.+?)`", row)
-        group, *rest = [word for word in first.split()[1:] if word.islower()]
-        words = [SINGULAR.get(group, group), *rest]
-        told |= {" ".join(words), *(f"{words[0]} {other}" for other in others)}
-    assert told == {" ".join(words) for words, command in COMMANDS.items() if not isinstance(command, click.Group)}
-
-
 def test_every_command_that_a_program_may_read_prints_json():
     """With --json, or with a format of its own: services write log lines, the schema is JSON, the rest is lines."""
     options = {words: {name for each in command.params for name in each.opts} for words, command in COMMANDS.items()}

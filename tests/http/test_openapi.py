@@ -26,7 +26,7 @@ from app.http.api.ext_authz import GATEWAY
 from app.http.bodies import Body, decode_body
 from app.http.doors import DOORS
 from app.http.endpoint import errors_of
-from app.http.openapi.document import all_errors, sentence_of, types_in
+from app.http.openapi.document import all_errors, types_in
 from app.http.openapi.examples import example_of
 from app.http.problems import AUTHZEN, has_problem_details
 from app.http.routes import ENDPOINTS, ROUTES, document, encoded_document
@@ -316,13 +316,6 @@ def test_every_error_can_come_from_some_operation():
     """Except errors of paths, methods and connections, which belong to no operation."""
     of_none = {"METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "HEAD_TOO_LARGE"}
     assert {error.code for each in ENDPOINTS for error in errors_of(each)} == set(errors.codes()) - of_none
-
-
-def test_docs_errors_lists_the_errors_as_they_are():
-    """docs/errors.md has the same table, and says what to do."""
-    rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (.+?) \| (.+?) \|$", (DOCS / "errors.md").read_text(), re.MULTILINE)
-    assert [row[:3] for row in rows] == [(str(each.status), each.code, sentence_of(each)) for each in all_errors()]
-    assert all(advice.endswith(".") for *_, advice in rows)
 
 
 def test_the_example_in_docs_errors_is_what_is_answered(tenant):
