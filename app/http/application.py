@@ -11,7 +11,6 @@ from litestar.handlers import HTTPRouteHandler
 
 from app.errors import LockedOut, TooManyRequests, UnsupportedEncoding
 from app.http.answers import options_handler, send_answer, with_headers
-from app.http.api.ext_authz import GATEWAYS, ext_authz_door
 from app.http.api.sign_in_flow import is_sign_in
 from app.http.authentication import peer_of, provide_caller, provide_changed_by, provide_params
 from app.http.bodies import MAX_BODY_BYTES
@@ -19,7 +18,7 @@ from app.http.body_decoding import BodyRequest
 from app.http.console.files import HOME, console_answer, is_console
 from app.http.docs_site import HOME as DOCS
 from app.http.docs_site import docs_answer, is_docs
-from app.http.doors import DOORS
+from app.http.doors import DOORS, door_at
 from app.http.headers import (
     answer_with_request_id,
     provide_if_match,
@@ -58,16 +57,18 @@ class Application(Litestar):
         """Answer one ASGI event."""
         if scope["type"] != "http":
             return await super().__call__(scope, receive, send)
-        if scope["raw_path"].startswith(GATEWAYS):  # any path, which is part of the question
-            return await self._ask_for_ext_authz(scope, receive, send)
-        services, path = self.state.services, served_path(scope["path"], scope["raw_path"])
+        services, query = self.state.services, scope["query_string"]
+        target = scope["raw_path"] + (b"?" + query if query else b"")
+        if (door := door_at(scope["method"].encode(), target)) is not None:
+            return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))
+        path = served_path(scope["path"], scope["raw_path"])
         if path is None:
             request_id = request_id_header(request_id_of(scope["headers"]))
             refusal = error_answer(nothing_here(), request_id, path=scope["path"])
             return await send_answer(send, refusal)
         scope["path"] = path = path.rstrip("/") or "/"
-        if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:
-            return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))
+        if scope["method"] == "POST" and (door := DOORS.get(path.encode())) is not None:  # in another spelling
+            return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive, query)))
         if self.has_console and is_console(path) and not is_sign_in(path, scope["method"], scope["query_string"]):
             return await send_answer(send, console_answer(path, scope["method"], scope["headers"], self.public_url))
         if is_docs(path):
@@ -85,12 +86,6 @@ class Application(Litestar):
             return await answer_with_request_id(super().__call__, scope, receive, send)
         finally:
             close_stream(services.streams, scope)
-
-    async def _ask_for_ext_authz(self, scope: Any, receive: Any, send: Any) -> None:
-        decisions, query = self.state.services.decisions, scope["query_string"]
-        target = scope["raw_path"] + (b"?" + query if query else b"")
-        door = ext_authz_door(scope["method"].encode(), target, decisions.settings)
-        await send_answer(send, await respond(decisions, door, AsgiCall(scope, receive, reads_query=True)))
 
 
 def build_application(

@@ -74,7 +74,7 @@ def replayed(answers: Sequence[Answered]) -> dict[str, str]:
 
 def require_distinct_names(raw: bytes, reading: Reading) -> Any:
     """The document as plain values. Raises Invalid unless no name is given twice in an object, or PayloadTooLarge."""
-    return decode_json(raw, reading.max_bytes, MAX_NESTED)
+    return decode_json(raw, reading.settings.call_bytes_max, MAX_NESTED)
 
 
 async def decide_batch(

@@ -48,13 +48,14 @@ from app.validation_messages import visible
 IN_THE_LOOP_BYTES = 16 * 1024
 """The largest body read in one step of the loop, in bytes."""
 
+Read = Callable[[bytes, Reading], AuthorizeRequest]
 _DONE: tuple[int, Sequence[Header]] = (200, ())
 _AT_ONCE_BYTES = 256
 """Reading a smaller body takes no time that others would notice, whatever is in it."""
 
 
 class Door(Struct, frozen=True):
-    """A way in to the hot path: each POST to its path asks for one decision. `app.http.doors` has the table.
+    """A way in to the hot path, of which `app.http.doors` has the table: each POST to its path asks for one decision.
 
     The bounds on callers are the same at every door: `respond` checks keys, lockouts, rates and sizes, not the door.
 
@@ -62,22 +63,29 @@ class Door(Struct, frozen=True):
     PayloadTooLarge. answer: the body of a decision, as JSON. refuse: the answer if there is no decision; `respond` adds
     the request's id and the key's rate. answer_approval: the body of a decision of a request that needs an approval or
     names one, if it depends on the request or the settings; None if `answer` is enough. head: status and headers of a
-    decision; None = always 200. believed: the headers of the program that asks. At a gateway's door the others are
-    those of its client, so none of them may steer Remit.
+    decision; None = always 200. read_at: what `read` is for a method and the rest of a target; a door that has it is
+    asked by any method, at any path below its own, and both are part of the question. believed: the headers of the
+    program that asks. At a gateway's door the others are those of its client, so none of them may steer Remit.
     """
 
     endpoint: Endpoint
-    read: Callable[[bytes, Reading], AuthorizeRequest]
+    read: Read
     answer: Callable[[Decision], bytes]
     refuse: Callable[[AppError], RawResponse]
     answer_approval: Callable[[Decision, AuthorizeRequest, Settings], bytes] | None = None
     head: Callable[[Decision], tuple[int, Sequence[Header]]] | None = None
+    read_at: Callable[[bytes, bytes], Read] | None = None
     believed: frozenset[bytes] = CALL_HEADERS
 
     @property
     def path(self) -> str:
         """The path of its endpoint."""
         return self.endpoint.path
+
+    @property
+    def target(self) -> bytes:
+        """The target of a request here, or the beginning of each, which ends in a slash."""
+        return self.path.partition("{")[0].encode()
 
 
 class Call(Protocol):
@@ -217,15 +225,15 @@ async def _read_in_turn(
 
 
 class AsgiCall:
-    """A call handed over by an ASGI server."""
+    """A call handed over by an ASGI server. query: what of its target is no part of the question."""
 
     arrived_us = 0
 
-    def __init__(self, scope: HTTPScope, receive: Receive, *, reads_query: bool = False) -> None:
+    def __init__(self, scope: HTTPScope, receive: Receive, query: bytes = b"") -> None:
         self.headers: list[Header] = list(scope["headers"])
         self.call_headers: CallHeaders | None = None
         self.peer = peer_of(scope)
-        self._receive, self._query = receive, b"" if reads_query else scope["query_string"]
+        self._receive, self._query = receive, query
 
     @property
     def head(self) -> CallHead:

@@ -12,7 +12,6 @@ from litestar import MediaType, Request, Response
 from litestar.handlers import BaseRouteHandler
 
 from app.http import api
-from app.http.api.ext_authz import GATEWAY
 from app.http.console.files import HOME, console_files
 from app.http.docs_site import API_PAGE, docs_site
 from app.http.doors import DOORS, route_of
@@ -71,9 +70,8 @@ async def root(request: Request[Any, Any, Any]) -> Response[None]:
 
 def _declared() -> Iterator[tuple[Endpoint, BaseRouteHandler]]:
     modules = [import_module(f"{api.__name__}.{module.name}") for module in iter_modules(api.__path__)]
-    for value in chain(
-        *(vars(module).values() for module in modules), globals().values(), map(route_of, (*DOORS.values(), GATEWAY))
-    ):
+    named = (*(vars(module).values() for module in modules), globals().values())
+    for value in chain(*named, map(route_of, DOORS.values())):
         if (declared := endpoint_of(value)) is not None:
             yield declared, value
 

@@ -21,10 +21,9 @@ from app.redaction.redactor import Redactor
 from app.redaction.signer import UNSIGNED, Purpose, Signer
 from app.redaction.work import MAX_SHORTENED, TooMuchWork, Work
 from app.replica import Decisions
+from app.settings import Settings
 from app.validation_messages import explain
 
-MAX_CALL_BYTES = (1024 + 16) * 1024
-"""Room for a parameter of 1 MiB and the JSON around it."""
 MAX_NAMES = MAX_RECORDED_BYTES // 8
 """Each name is examined, which takes up to 5 µs; an entry has room for as many of two letters: `"ab":0,`."""
 
@@ -40,14 +39,14 @@ class Reading(Struct, frozen=True, gc=False):
     """The inputs of reading a call, besides its body.
 
     workspace_id: of the caller; the MACs in the log are its own. idempotency_key: the header's value, None if it was
-    not sent. max_bytes: the largest body that is read. agents: ids of the only agents that the key may ask about; None
+    not sent. agents: ids of the only agents that the key may ask about; None
     = all. work: what redaction may still do for the request, all calls of a batch together.
     """
 
     redactor: Redactor
     workspace_id: str
     signer: Signer = UNSIGNED
-    max_bytes: int = MAX_CALL_BYTES
+    settings: Settings = Settings()
     idempotency_key: bytes | None = None
     headers: Sequence[Header] = ()
     agents: frozenset[str] | None = None
@@ -62,7 +61,7 @@ def reading_of(
         decisions.redactor,
         caller.workspace_id,
         decisions.signer,
-        decisions.settings.call_bytes_max,
+        decisions.settings,
         idempotency_key,
         headers,
         caller.agents,

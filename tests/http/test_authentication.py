@@ -14,7 +14,7 @@ ENDLESS = {each.path for each in ENDPOINTS if "text/event-stream" in each.media}
 GUARDED = [(each.method, each.path) for each in ENDPOINTS if each.scopes and not each.always]
 ID = "00000000-0000-7000-8000-000000000000"
 ENDING = [each for each in GUARDED if each[1] not in ENDLESS]
-OFTEN = {("POST", path) for path in DOORS} | {
+OFTEN = {("POST", door.path) for door in DOORS.values()} | {
     ("GET", "/v1/agents"),
     ("GET", "/v1/audit-logs"),
     ("POST", "/v1/policies"),

@@ -13,12 +13,13 @@ from far_ends import FarEnd
 from msgspec.structs import replace
 
 from app.errors import AppError
-from app.http.doors import DOORS, TARGETS
+from app.http.doors import DOORS
 from app.http.hot_path import IN_THE_LOOP_BYTES
 from app.http.protocol.head import read_head
-from app.http.tool_calls import MAX_CALL_BYTES
 from app.main import create_app
 from app.settings import Settings
+
+MAX_CALL_BYTES = Settings().call_bytes_max
 
 
 def plain(agent, text):
@@ -40,10 +41,29 @@ def evaluation(agent, text):
     return {"Content-Type": "application/json"}, body
 
 
-CALLS = {"/v1/authorize": plain, "/v1/hooks/claude-code": hook, "/access/v1/evaluation": evaluation}
+def gateway(agent, text):
+    return {"X-Remit-Agent": agent}, {"text": text}
+
+
+CALLS = {
+    "/v1/authorize": plain,
+    "/v1/hooks/claude-code": hook,
+    "/access/v1/evaluation": evaluation,
+    "/access/v1/ext-authz/{path}": gateway,
+}
 """A call as each door wants it: its headers and its body, with an agent and a string of any length."""
 
 every_door = pytest.mark.parametrize("door", DOORS.values(), ids=lambda door: door.path)
+every_body = pytest.mark.parametrize(
+    "door", [door for door in DOORS.values() if door.read_at is None], ids=lambda door: door.path
+)
+"""The doors at which the body is the question; at others, method and target are."""
+
+
+def open_to(monkeypatch, door, read):
+    """The door reads calls in this way."""
+    changed = replace(door, read=read, read_at=door.read_at and (lambda _method, _rest: read))
+    monkeypatch.setitem(DOORS, door.target, changed)
 
 
 class Caller:
@@ -56,7 +76,9 @@ class Caller:
     async def send(self, text="x", *, key=None, query="", **headers):
         own, body = CALLS[self.door.path](self.agent, text)
         sent = {"Authorization": f"Bearer {key or self._tenant.read_key}", **own, **headers}
-        return await self._client.post(self.door.path + query, content=json.dumps(body), headers=sent)
+        return await self._client.post(
+            self.door.path.replace("{path}", "x") + query, content=json.dumps(body), headers=sent
+        )
 
     async def is_refused(self, code, text="x", **how):
         """Whether the call was refused for this reason and no other, by the codes that metrics count."""
@@ -98,7 +120,7 @@ async def test_a_call_is_decided_and_logged_under_the_callers_request_id(store, 
         assert caller.codes == []
 
 
-@every_door
+@every_body
 async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer(store, tenant, monkeypatch, door):
     async with calling(store, tenant, monkeypatch, door) as caller:
         once = {"Idempotency-Key": door.path}
@@ -109,13 +131,20 @@ async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer(store
 
 
 @every_door
-async def test_keys_scopes_sizes_and_queries_are_checked(store, tenant, monkeypatch, door):
+async def test_keys_scopes_and_sizes_are_checked(store, tenant, monkeypatch, door):
     """Each refusal leaves no entry."""
     audit_only = tenant.new_key(["audit"])["key"]
     async with calling(store, tenant, monkeypatch, door) as caller:
         assert await caller.is_refused("UNAUTHORIZED", key="svc_" + "0" * 32)
         assert await caller.is_refused("INSUFFICIENT_SCOPE", key=audit_only)
         assert await caller.is_refused("PAYLOAD_TOO_LARGE", "x" * MAX_CALL_BYTES)
+        assert await asyncio.to_thread(tenant.log, agent_id=caller.agent) == []
+
+
+@every_body
+async def test_queries_and_compressed_bodies_are_refused(store, tenant, monkeypatch, door):
+    """Neither leaves an entry."""
+    async with calling(store, tenant, monkeypatch, door) as caller:
         assert await caller.is_refused("VALIDATION_ERROR", query="?dry_run=true")
         assert await caller.is_refused("UNSUPPORTED_ENCODING", **{"Content-Encoding": "gzip"})
         assert await asyncio.to_thread(tenant.log, agent_id=caller.agent) == []
@@ -127,7 +156,7 @@ async def test_a_bound_key_asks_about_no_other_agent_at_any_door(store, tenant, 
     other = await asyncio.to_thread(tenant.new_agent)
     bound = (await asyncio.to_thread(tenant.new_key, ["authorize"], agents=[other["id"]]))["key"]
     async with calling(store, tenant, monkeypatch, door) as caller:
-        agent, alias = caller.agent, f"of-{door.path.rpartition('/')[2]}"
+        agent, alias = caller.agent, f"of-{list(CALLS).index(door.path)}"
         await asyncio.to_thread(tenant.admin.patch, f"/v1/agents/{agent}", json={"alias": alias})
         for caller.agent in (agent, alias):
             assert await caller.is_refused("INSUFFICIENT_SCOPE", key=bound)
@@ -179,7 +208,7 @@ async def test_a_long_body_is_read_in_a_thread(store, tenant, monkeypatch, door)
         threads.append(threading.current_thread() is threading.main_thread())
         return door.read(raw, reading)
 
-    monkeypatch.setitem(DOORS, door.path, replace(door, read=read))
+    open_to(monkeypatch, door, read)
     async with calling(store, tenant, monkeypatch, door) as caller:
         for size in (10, 1_000, IN_THE_LOOP_BYTES):
             assert (await caller.send("x" * size)).status_code == 200
@@ -193,12 +222,12 @@ async def test_a_bug_in_a_door_is_a_refusal(store, tenant, monkeypatch, door):
     def read(_raw, _reading):
         raise RuntimeError("a bug")
 
-    monkeypatch.setitem(DOORS, door.path, replace(door, read=read))
+    open_to(monkeypatch, door, read)
     async with calling(store, tenant, monkeypatch, door) as caller:
         assert await caller.is_refused(AppError.code)
 
 
-@every_door
+@every_body
 def test_other_methods_are_refused_and_options_lists_them(tenant, door):
     """With a slash at the end it is another path, at which nothing is served."""
     assert tenant.admin.get(door.path).status_code == 405
@@ -212,11 +241,18 @@ def test_other_methods_are_refused_and_options_lists_them(tenant, door):
 async def test_the_fast_lane_takes_short_calls_at_every_door(door):
     """Past ASGI and the router; in any other spelling, or with a query, they take the long way."""
     dispatch = FarEnd(services=SimpleNamespace(decisions=object())).connection._dispatch
-    for target, direct in ((door.path, door), (f"{door.path}/", None), (f"{door.path}?a", None)):
-        head = read_head(b"POST %b HTTP/1.1\r\nHost: h\r\n" % target.encode())
-        assert dispatch.open(None, head).door is direct
+    asks = ["POST %b", *(["GET %bx", "PUT %bx/y/?a"] if door.read_at else [])]
+    for line in asks:
+        direct = dispatch.open(None, read_head(line.encode() % door.target + b" HTTP/1.1\r\nHost: h\r\n")).door
+        assert direct.endpoint is door.endpoint
+    for line in [] if door.read_at else ["GET %b", "POST %b/", "POST %b?a"]:
+        head = read_head(line.encode() % door.target + b" HTTP/1.1\r\nHost: h\r\n")
+        assert dispatch.open(None, head).door is None
 
 
-def test_doors_are_found_by_their_path():
-    assert {path: door.path for path, door in DOORS.items()} == {path: path for path in CALLS}
-    assert {path.encode(): door for path, door in DOORS.items()} == TARGETS
+def test_doors_are_found_by_their_target():
+    """Each has an example; the target of some is only the beginning of a request's, which is part of the question."""
+    assert [door.path for door in DOORS.values()] == list(CALLS)
+    for target, door in DOORS.items():
+        assert target == door.target
+        assert target.endswith(b"/") is (door.read_at is not None)

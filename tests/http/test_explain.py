@@ -5,7 +5,10 @@ import json
 import pytest
 from tenants import FREE, tenant_on
 
-from app.http.tool_calls import MAX_CALL_BYTES
+from app.settings import Settings
+
+MAX_CALL_BYTES = Settings().call_bytes_max
+
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}

@@ -18,12 +18,13 @@ from app.http.api.authorize import AUTHORIZE
 from app.http.bodies import MAX_BODY_BYTES
 from app.http.doors import DOORS
 from app.http.hot_path import IN_THE_LOOP_BYTES
-from app.http.tool_calls import MAX_CALL_BYTES
 from app.main import create_app
 from app.redaction.recording import MAX_RECORDED_BYTES, QUICK_BYTES
 from app.redaction.signer import Purpose, Signer
 from app.runtime.fairness.shares import LargeCalls
 from app.settings import Settings
+
+MAX_CALL_BYTES = Settings().call_bytes_max
 
 BEYOND = "413 PAYLOAD_TOO_LARGE"
 
@@ -157,7 +158,7 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
         threads.append(threading.current_thread() is threading.main_thread())
         return AUTHORIZE.read(*args)
 
-    monkeypatch.setitem(DOORS, AUTHORIZE.path, replace(AUTHORIZE, read=read))
+    monkeypatch.setitem(DOORS, AUTHORIZE.target, replace(AUTHORIZE, read=read))
     tenant.agent = tenant.new_agent()["id"]
     app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
     async with app.lifespan():

@@ -70,11 +70,11 @@ _FIELDS = own_fields(*AuthorizeBody.__struct_fields__)
 
 def read_call(raw: bytes, reading: Reading) -> AuthorizeRequest:
     """The tool call in `raw`, with the parts that the log may keep. Raises Invalid or PayloadTooLarge."""
-    require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
+    require_readable(raw, reading.settings.call_bytes_max, max_names=MAX_NAMES)
     try:
         body = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(raw, error, AuthorizeBody, reading.max_bytes) from None
+        raise not_a_call(raw, error, AuthorizeBody, reading.settings.call_bytes_max) from None
     parameters = {} if body.parameters is UNSET else body.parameters
     context = None if body.context is UNSET or not body.context else body.context
     require_unique_keys(

@@ -89,11 +89,11 @@ async def authorize_batch(request: Request[Any, Any, Any], caller: Caller, servi
 
 def _read(raw: bytes, reading: Reading) -> tuple[list[Asked], BatchSemantics]:
     """The calls and their semantics. Raises Invalid, PayloadTooLarge."""
-    require_readable(raw, reading.max_bytes, MAX_NESTED)
+    require_readable(raw, reading.settings.call_bytes_max, MAX_NESTED)
     try:
         batch = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(raw, error, AuthorizeBatch, reading.max_bytes) from None
+        raise not_a_call(raw, error, AuthorizeBatch, reading.settings.call_bytes_max) from None
     own = 1 + (batch.semantics is not UNSET)
     require_unique_keys(raw, own + sum(keys_written(bytes(call)) for call in batch.calls), _FIELDS)
     calls = list[AuthorizeRequest]()

@@ -36,11 +36,11 @@ _decode = msgspec.json.Decoder(EvaluationBody).decode
 def read_evaluation(raw: bytes, reading: Reading) -> AuthorizeRequest:
     """The tool call that is asked about. Raises Invalid, PayloadTooLarge, AgentNotFound."""
     require_json(reading.headers)
-    require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
+    require_readable(raw, reading.settings.call_bytes_max, max_names=MAX_NAMES)
     try:
         asked = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(raw, error, EvaluationBody, reading.max_bytes) from None
+        raise not_a_call(raw, error, EvaluationBody, reading.settings.call_bytes_max) from None
     call, keys = call_of(asked, reading, len(raw))
     require_unique_keys(raw, keys, _FIELDS)
     return call

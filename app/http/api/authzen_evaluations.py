@@ -132,7 +132,7 @@ def _read(raw: bytes, reading: Reading) -> _Batch:
     try:
         body, defaults = _decode(raw), _decode_given(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(raw, error, EvaluationsBody, reading.max_bytes) from None
+        raise not_a_call(raw, error, EvaluationsBody, reading.settings.call_bytes_max) from None
     options = EvaluationOptions() if body.options is UNSET else body.options
     if body.evaluations is UNSET or not body.evaluations:
         try:
@@ -171,7 +171,7 @@ def _call(question: bytes, reading: Reading) -> Asked:
     try:
         asked = _decode_one(question)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(question, error, EvaluationBody, reading.max_bytes) from None
+        raise not_a_call(question, error, EvaluationBody, reading.settings.call_bytes_max) from None
     return call_of(asked, reading, len(question))[0]
 
 

@@ -133,7 +133,7 @@ async def _read(request: Request[Any, Any, Any], caller: Caller, services: Servi
     try:
         body = msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(raw, error, kind, reading.max_bytes) from None
+        raise not_a_call(raw, error, kind, reading.settings.call_bytes_max) from None
     read = [name for name in ("subject", "action", "resource", "context") if name in kind.__struct_fields__]
     same: dict[str, Any] = {name: given[name] for name in read if name in given}
     _require_objects(same)

@@ -77,7 +77,7 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     agents = [value for name, value in reading.headers if name == AGENT]
     if len(agents) != 1:
         raise Invalid.at("X-Remit-Agent", f"is given {len(agents)} times; exactly one header must name the agent")
-    require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
+    require_readable(raw, reading.settings.call_bytes_max, max_names=MAX_NAMES)
     try:
         call, given = _decode_call(raw), msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -92,7 +92,7 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     try:
         parameters = _decode_parameters(body).parameters
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(body, error, _Parameters, reading.max_bytes) from None
+        raise not_a_call(body, error, _Parameters, reading.settings.call_bytes_max) from None
     agent = agents[0].decode("latin-1")
     return tool_call(body, len(body), reading, agent, call.tool_name, DEFAULT_ACTION, parameters, context)
 

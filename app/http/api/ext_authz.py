@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
-from msgspec.structs import replace
 
 from app.errors import (
     AgentNotFound,
@@ -39,8 +38,6 @@ from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.settings import Settings
 
 PATH = "/access/v1/ext-authz"
-GATEWAYS = PATH.encode() + b"/"
-"""Begins the targets of all requests that a gateway asks about."""
 _TOOL = "http"
 _is_method = re.compile(rb"[A-Z][A-Z-]{0,31}").fullmatch
 _broken_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
@@ -54,15 +51,11 @@ _as_cgi = re.compile(r"[^a-z0-9]").sub
 _encode = msgspec.json.Encoder().encode
 
 
-def ext_authz_door(method: bytes, target: bytes, settings: Settings) -> Door:
-    """The door for this request, whose method and path are part of the question. target: begins with `GATEWAYS`."""
-    return replace(GATEWAY, read=partial(_read, method, target[len(PATH) :], settings))
-
-
-def _read(method: bytes, target: bytes, settings: Settings, raw: bytes, reading: Reading) -> AuthorizeRequest:  # noqa: ARG001 - a body is not judged
+def _read(method: bytes, target: bytes, raw: bytes, reading: Reading) -> AuthorizeRequest:  # noqa: ARG001 - a body is not judged
     """The request as a tool call. Raises Invalid, PayloadTooLarge."""
     if not _is_method(method):
         raise Invalid.at("method", "must be upper-case letters: programs disagree about any other")
+    settings = reading.settings
     raw_path, _, query = target.partition(b"?")
     parameters: dict[str, Any] = {"path": _path(raw_path)}
     if query:
@@ -210,5 +203,12 @@ BELIEVED = frozenset({AUTHORIZATION, REQUEST_ID_HEADER})
 """What the gateway says for itself, besides the agent. Its client's Idempotency-Key would let many requests pass with
 one answer.
 """
-GATEWAY = Door(EXT_AUTHZ, partial(_read, b"GET", b"/", Settings()), _answer, _refuse, head=_head, believed=BELIEVED)
-"""The door as the document and the router have it; `ext_authz_door` makes that of each request."""
+GATEWAY = Door(
+    EXT_AUTHZ,
+    partial(_read, b"GET", b"/"),
+    _answer,
+    _refuse,
+    head=_head,
+    read_at=lambda method, rest: partial(_read, method, b"/" + rest),
+    believed=BELIEVED,
+)

@@ -113,7 +113,7 @@ def read_access_request(raw: bytes, reading: Reading) -> tuple[AccessRequestBody
     try:
         body = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise not_a_call(raw, error, AccessRequestBody, reading.max_bytes) from None
+        raise not_a_call(raw, error, AccessRequestBody, reading.settings.call_bytes_max) from None
     if body.callback is not UNSET:
         _require_state(body.callback)
     return body, plain

@@ -6,10 +6,8 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.http.api.ext_authz import GATEWAYS, ext_authz_door
 from app.http.application import Application
 from app.http.authentication import known_caller
-from app.http.doors import TARGETS
 from app.http.hot_path import IN_THE_LOOP_BYTES, respond
 from app.http.protocol.body import ChunkedBody
 from app.http.protocol.exchange import Exchange, ExchangeOwner
@@ -58,18 +56,14 @@ class Dispatch:
         lane = self._lane
         if lane.is_alone:
             return True
-        is_short = head.length <= IN_THE_LOOP_BYTES and (
-            (head.method == b"POST" and head.target in TARGETS) or head.target.startswith(GATEWAYS)
-        )
+        is_short = head.door is not None and head.length <= IN_THE_LOOP_BYTES
         if is_short and head.length == CHUNKED:
             is_short = _is_short_body(head, incoming.all())
         return lane.is_fast is is_short
 
     def open(self, owner: ExchangeOwner, head: RequestHead) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
-        door = TARGETS.get(head.target) if head.method == b"POST" and self._decisions is not None else None
-        if door is None and head.target.startswith(GATEWAYS) and self._decisions is not None:
-            door = ext_authz_door(head.method, head.target, self._decisions.settings)
+        door = None if self._decisions is None else head.door
         scope = scope_of(head, self._ends, self._app_state) if door is None else None
         return Exchange(owner, head, self._ends.peer, scope, door)
 

@@ -11,7 +11,9 @@ from msgspec import Struct
 
 from app.errors import HeadTooLarge, Invalid
 from app.http.answers import Header
+from app.http.doors import door_at
 from app.http.headers import CallHeaders
+from app.http.hot_path import Door
 from app.http.protocol.states import FIELDS_MAX, HEAD_BYTES
 
 CHUNKED: Final = -1
@@ -34,7 +36,7 @@ class RequestHead(Struct):
     """A request line and its fields. Names are lower case, values without surrounding blanks.
 
     length: bytes of the body, or CHUNKED. raw: its lines, without the final empty one. keep_alive: the client accepts
-    another request on this connection. expects: it waits for `100 Continue`.
+    another request on this connection. expects: it waits for `100 Continue`. door: the one at which it arrives.
 
     call_headers: the headers that the hot path has read.
     """
@@ -47,6 +49,7 @@ class RequestHead(Struct):
     raw: bytes
     keep_alive: bool
     expects: bool
+    door: Door | None
     call_headers: CallHeaders | None = None
 
     def rebuilt(self, body: bytes) -> bytes:
@@ -107,7 +110,8 @@ def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], raw
     if b"connection" in special:
         persists = persists and b"close" not in map(bytes.strip, special[b"connection"].lower().split(b","))
     expects = minor > 0 and special.get(b"expect", b"").lower() == b"100-continue"
-    return RequestHead(method, target, minor, headers, _length_of(special, minor), raw, persists, expects)
+    length, door = _length_of(special, minor), door_at(method, target)
+    return RequestHead(method, target, minor, headers, length, raw, persists, expects, door)
 
 
 def _length_of(special: dict[bytes, bytes], minor: int) -> int:
