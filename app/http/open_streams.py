@@ -7,12 +7,16 @@ from typing import Any
 from litestar import Request
 
 from app.errors import TooManyStreams, Unauthorized
-from app.http.protocol.target import HALF_CLOSED
 from app.model.api_keys import Caller
 from app.replica import Decisions, Streams
 
 OPEN_STREAM = "open_stream"
 """The name under which a request's state has the key whose streamed answer it is."""
+
+HALF_CLOSED = "half_closed"
+"""An ASGI extension: an event that is set when the client closes its sending side. Whether it is gone altogether shows
+only when something is written, so a long-silent answer then writes something.
+"""
 
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a streamed answer. A proxy that buffers it would delay what it says."""

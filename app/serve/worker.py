@@ -18,8 +18,8 @@ from functools import partial
 import uvicorn
 from msgspec.structs import replace
 
+from app.http.protocol.connection import ClientConnection
 from app.http.protocol.connections import Connections
-from app.http.protocol.http_protocol import HttpProtocol
 from app.main import create_app
 from app.replica import shared_limits
 from app.runtime.gc_freeze import freeze_heap
@@ -155,7 +155,7 @@ def main() -> None:
     config = uvicorn.Config(
         traced(app, settings),
         loop="uvloop",  # asyncio's own loop loses TCP_NODELAY, which costs 43 ms a request
-        http=partial(HttpProtocol, shared=Connections(lane)),  # type: ignore[arg-type]
+        http=partial(ClientConnection, shared=Connections(lane)),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         access_log=False,

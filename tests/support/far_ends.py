@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from uvicorn.server import ServerState
 
 from app.http.application import build_application
-from app.http.protocol.http_protocol import HttpProtocol
+from app.http.protocol.connection import ClientConnection
 from tests.support import parts
 
 
@@ -64,7 +64,7 @@ class Transport:
             self.held += len(data)
             if self.held > 64 * 1024 and not self.far_end.is_full:
                 self.far_end.is_full = True
-                self.far_end.protocol.pause_writing()
+                self.far_end.connection.pause_writing()
 
     def writelines(self, parts):
         for part in parts:
@@ -76,14 +76,14 @@ class Transport:
     def set_write_buffer_limits(self, high=64 * 1024):
         if self.held > high and not self.far_end.is_full:
             self.far_end.is_full = True
-            self.far_end.protocol.pause_writing()
+            self.far_end.connection.pause_writing()
 
     def get_write_buffer_size(self):
         return self.held
 
     def close(self):
         self.closed = True
-        asyncio.get_running_loop().call_soon(self.far_end.protocol.connection_lost, None)
+        asyncio.get_running_loop().call_soon(self.far_end.connection.connection_lost, None)
 
     def abort(self):
         self.aborted = True
@@ -116,14 +116,10 @@ class FarEnd:
         self.server = ServerState()
         self.clock, self.transport = Clock(), Transport(self)
         self.transport.socket = socket
-        self.protocol = HttpProtocol(config, self.server, {}, _loop=self.clock, shared=self.shared, moved=moved)
+        self.connection = ClientConnection(config, self.server, {}, _loop=self.clock, shared=self.shared, moved=moved)
         self.is_full = False
         self._waiting = b""
-        self.protocol.connection_made(self.transport)
-
-    @property
-    def connection(self):
-        return self.protocol.connection
+        self.connection.connection_made(self.transport)
 
     @property
     def state(self):
@@ -133,11 +129,11 @@ class FarEnd:
         """Deliver the bytes in pieces of this size; unread bytes wait, as in a socket."""
         self._waiting += data
         while self._waiting and not self.transport.paused and not self.transport.closed:
-            buffer = self.protocol.get_buffer(-1)
+            buffer = self.connection.get_buffer(-1)
             size = min(len(self._waiting), len(buffer), piece or len(buffer))
             buffer[:size] = self._waiting[:size]
             self._waiting = self._waiting[size:]
-            self.protocol.buffer_updated(size)
+            self.connection.buffer_updated(size)
             await settle()
         await settle()
 
@@ -147,7 +143,7 @@ class FarEnd:
 
     async def end(self):
         """Stop sending (SHUT_WR). The socket stays open if the protocol keeps it open."""
-        if self.protocol.eof_received() is False and not self.transport.closed:
+        if self.connection.eof_received() is False and not self.transport.closed:
             self.transport.close()
         await settle()
 
@@ -156,7 +152,7 @@ class FarEnd:
         self.transport.held, self.transport.reads = 0, goes_on
         if self.is_full:
             self.is_full = False
-            self.protocol.resume_writing()
+            self.connection.resume_writing()
         await settle()
 
     async def pass_time(self, seconds):

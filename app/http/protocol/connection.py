@@ -6,18 +6,18 @@ once it has been answered, so nothing overtakes. Upgrades are not supported: a r
 """
 
 import asyncio
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
+from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from app.errors import AppError, Invalid, Overloaded, RequestTimeout
 from app.http.problems import error_answer
 from app.http.protocol.connections import Connections
-from app.http.protocol.deadline import Deadline
 from app.http.protocol.dispatch import Dispatch
-from app.http.protocol.exchange import Exchange
+from app.http.protocol.exchange import Exchange, Outgoing, encode_answer
 from app.http.protocol.incoming import Incoming
-from app.http.protocol.outgoing import Outgoing, encode_answer
 from app.http.protocol.states import (
     ANSWERING,
     BODY,
@@ -30,40 +30,52 @@ from app.http.protocol.states import (
     IDLE,
     LINGERING,
     MOVING,
+    NEVER,
     UNREAD,
     State,
 )
 from app.runtime.lanes.lane import MovedConnection, MoveResult
 
 
-class ClientConnection:
-    """The state machine of one connection; `HttpProtocol` tells it what happens to the socket."""
+class ClientConnection(asyncio.BufferedProtocol):
+    """The state machine of one connection: a protocol for uvicorn's server."""
+
+    reason = "client"
+    _is_half_closed = _is_draining = False
+    _exchange: Exchange | None = None
 
     def __init__(
         self,
-        transport: asyncio.Transport,
-        dispatch: Dispatch,
-        server: ServerState,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
         shared: Connections,
-        loop: asyncio.AbstractEventLoop,
-        moved: MovedConnection | None,
+        moved: MovedConnection | None = None,
     ) -> None:
-        """moved: the connection as the other lane has sent it; its first request is answered here in any case."""
-        self._transport, self._dispatch, self._server, self._shared = transport, dispatch, server, shared
-        self._loop = loop
-        self._incoming = Incoming(transport)
-        self.outgoing = Outgoing(transport)
-        self.state: State = IDLE
-        self.reason = "client"
-        self._exchange: Exchange | None = None
-        self._is_half_closed = self._is_draining = False
-        self._deadline = Deadline(loop, self._expire)
-        self._deadline.after(FIRST_SECONDS)
+        """The first arguments are those that uvicorn gives. moved: the connection as the other lane has sent it; its
+        first request is answered here in any case.
+        """
+        self._config, self._server, self._app_state, self._shared = config, server_state, app_state, shared
+        self._loop = _loop or asyncio.get_running_loop()
         self._moved, self._stays = moved, moved is not None
         self._arrived_us = moved.arrived_us if moved is not None else 0
-        if moved is not None:
+        self.state: State = IDLE
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The client has connected; the application has its services by now."""
+        self._transport = transport = cast("asyncio.Transport", transport)
+        shared, server, loop = self._shared, self._server, self._loop
+        self._dispatch = Dispatch(self._config, server, self._app_state, loop, transport, shared.lane)
+        self._incoming, self.outgoing = Incoming(transport), Outgoing(transport)
+        self._deadline = Deadline(loop, self._expire)
+        self._deadline.after(FIRST_SECONDS)
+        server.connections.add(cast("Any", self))
+        shared.open += 1
+        if self._moved is not None:
             # Not before the transport is set up: uvloop then begins to read, even if reading has been paused meanwhile.
-            self._incoming.add(moved.request)
+            self._incoming.add(self._moved.request)
             loop.call_soon(self._go_on_from_other_lane)
 
     def _go_on_from_other_lane(self) -> None:
@@ -72,7 +84,7 @@ class ClientConnection:
         if self.state is IDLE and self._incoming:
             self._read_head()
 
-    def drain(self) -> None:
+    def shutdown(self) -> None:
         """The replica stops: answer what is in progress, then close the connection."""
         self._is_draining = True
         if self.outgoing.is_full and self.state in {ANSWERING, UNREAD, MOVING}:
@@ -80,11 +92,14 @@ class ClientConnection:
         else:
             self._wait_for(self.state)
 
-    def lose(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - why does not matter
         """The socket is closed: tell the exchange in progress.
 
         Nothing that refers back to this connection is kept: it would never be freed (see `app.runtime.gc_freeze`).
         """
+        self._server.connections.discard(cast("Any", self))
+        self._shared.open -= 1
+        self._shared.count(self.reason)
         self.state = CLOSED
         self._deadline.end()
         exchange, self._exchange = self._exchange, None
@@ -94,9 +109,13 @@ class ClientConnection:
 
     # Receiving.
 
-    def received(self, data: bytes) -> None:
-        """Process the bytes received as far as the state permits; keep the rest, and pause reading meanwhile."""
-        state = self.state
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - there is one buffer
+        """The buffer for the loop's next read."""
+        return self._shared.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Process the bytes read, as far as the state permits; keep the rest, and pause reading meanwhile."""
+        data, state = bytes(self._shared.buffer[:nbytes]), self.state
         if state is IDLE or state is HEAD:
             self._incoming.add(data)
             self._read_head()
@@ -106,8 +125,8 @@ class ClientConnection:
             self._incoming.add(data)
             self._incoming.pause()
 
-    def end_requests(self) -> bool:
-        """The client has closed its sending side but may still read: answer its requests."""
+    def eof_received(self) -> bool:
+        """The client has closed its sending side but may still read: answer its requests, and keep the socket open."""
         self._is_half_closed = True
         match self.state:
             case State.ANSWERING | State.UNREAD:
@@ -229,7 +248,7 @@ class ClientConnection:
 
     # Sending and closing.
 
-    def stall(self) -> None:
+    def pause_writing(self) -> None:
         """The client does not read; it has limited time to start again."""
         if self.state in {ANSWERING, UNREAD}:
             self._deadline.after(self._unread_seconds())
@@ -237,7 +256,7 @@ class ClientConnection:
         owed = 0 if self._exchange is None else self._exchange.owed
         self._shared.stall(self, self._transport.get_write_buffer_size() + owed)
 
-    def go_on(self) -> None:
+    def resume_writing(self) -> None:
         """The client reads again."""
         self._make_room()
         if self.state is ANSWERING:
@@ -374,3 +393,53 @@ class ClientConnection:
 
 def _incomplete() -> Invalid:
     return Invalid.at("HTTP", "the request ended before it was complete")
+
+
+class Deadline:
+    """Calls `expired` once the time set last has passed.
+
+    Setting it only stores a number. The loop's timer is moved only if it would fire too late; if it fires too early, it
+    is set again.
+    """
+
+    __slots__ = ("_due", "_expired", "_loop", "_tick", "_tick_at")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[], None]) -> None:
+        self._loop, self._expired = loop, expired
+        self._due = self._tick_at = NEVER
+        self._tick: asyncio.TimerHandle | None = None
+
+    def after(self, seconds: float) -> None:
+        """Expire after this many seconds, replacing any earlier setting."""
+        self._due = self._loop.time() + seconds
+        if self._due < self._tick_at:
+            self._schedule()
+
+    def never(self) -> None:
+        """Do not expire."""
+        self._due = NEVER
+
+    def end(self) -> None:
+        """Cancel the loop's timer, and forget what it would have called."""
+        self.never()
+        self._expired = _nothing
+        if self._tick is not None:
+            self._tick.cancel()
+
+    def _schedule(self) -> None:
+        if self._tick is not None:
+            self._tick.cancel()
+        self._tick_at = self._due
+        self._tick = self._loop.call_at(self._due, self._look)
+
+    def _look(self) -> None:
+        self._tick, self._tick_at = None, NEVER
+        if self._due <= self._loop.time():
+            self.never()
+            self._expired()
+        elif self._due < NEVER:
+            self._schedule()
+
+
+def _nothing() -> None:
+    """What happens at the deadline of what has ended."""

@@ -10,10 +10,9 @@ from app.http.application import Application
 from app.http.authentication import known_caller
 from app.http.hot_path import IN_THE_LOOP_BYTES, respond
 from app.http.protocol.body import ChunkedBody
-from app.http.protocol.exchange import Exchange, ExchangeOwner
+from app.http.protocol.exchange import Ends, Exchange, ExchangeOwner, scope_of
 from app.http.protocol.head import CHUNKED, RequestHead
 from app.http.protocol.incoming import Incoming
-from app.http.protocol.target import Ends, scope_of
 from app.replica import Decisions
 from app.runtime.lanes.lane import Lane, MoveToSlowLane
 

@@ -3,24 +3,27 @@
 import asyncio
 import logging
 import re
-from typing import Any, Final, Protocol, cast
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, Protocol, cast
+from urllib.parse import unquote
 
 from app.errors import AppError, Invalid
 from app.http.answers import Header, RawResponse
 from app.http.bodies import ANY_LENGTH, too_large
 from app.http.hot_path import Door
-from app.http.open_streams import OPEN_STREAM
+from app.http.open_streams import HALF_CLOSED, OPEN_STREAM
 from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.head import CHUNKED, RequestHead
-from app.http.protocol.outgoing import CLOSE, STATUS_LINES, Outgoing, encode_answer
 from app.http.protocol.states import REST_BYTES
-from app.http.protocol.target import HALF_CLOSED
 
 log = logging.getLogger(__name__)
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BODILESS = frozenset({204, 304})
 _breaks_a_line = re.compile(rb"[\r\n\0]").search
+STATUS_LINES: Final = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+CLOSE: Final = b"connection: close\r\n"
+_absolute = re.compile(rb"https?://[^/?]*([^?]*)(?:\?(.*))?", re.IGNORECASE).fullmatch
 
 
 class ExchangeOwner(Protocol):
@@ -31,7 +34,7 @@ class ExchangeOwner(Protocol):
     be completed.
     """
 
-    outgoing: Outgoing
+    outgoing: "Outgoing"
 
     def want_body(self) -> None: ...
     def keeps_open(self, exchange: "Exchange") -> bool: ...
@@ -258,3 +261,108 @@ class Exchange:
             self.finish(error_answer(problem))
         else:
             self._owner.abort("failed")
+
+
+class Outgoing:
+    """The writing half of a connection. It is full while more than 64 KiB, the high-water mark, are buffered."""
+
+    __slots__ = ("_room", "_transport", "is_full")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._room: asyncio.Event | None = None
+        self.is_full = False
+
+    def write(self, *parts: bytes) -> None:
+        """Write the bytes; if the connection is closed, drop them."""
+        if self._transport.is_closing():
+            return
+        if len(parts) == 1:
+            self._transport.write(parts[0])
+        else:
+            self._transport.writelines([part for part in parts if part])
+
+    async def drain(self) -> None:
+        """Wait until there is room, or the connection is closed."""
+        if self._room is not None:
+            await self._room.wait()
+
+    def fill(self) -> None:
+        """Note that the client does not read."""
+        self.is_full = True
+        self._room = self._room or asyncio.Event()
+        self._room.clear()
+
+    def make_room(self) -> None:
+        """Note that the client has read, or is gone."""
+        self.is_full = False
+        if self._room is not None:
+            self._room.set()
+
+
+def encode_answer(answer: RawResponse, common_headers: bytes, *, keep_alive: bool) -> bytes:
+    """The bytes of a complete answer. common_headers: the headers of every answer, encoded."""
+    parts = [STATUS_LINES[answer.status], common_headers]
+    for name, value in answer.headers:
+        parts += (name, b": ", value, b"\r\n")
+    if not keep_alive:
+        parts.append(CLOSE)
+    if answer.body:
+        parts.append(b"content-length: %d\r\n" % len(answer.body))
+    parts += (b"\r\n", answer.body)
+    return b"".join(parts)
+
+
+class Ends(NamedTuple):
+    """The two ends of a connection: address and port, None where unknown."""
+
+    client: tuple[str, int] | None
+    server: tuple[str, int] | None
+
+    @classmethod
+    def of(cls, transport: asyncio.BaseTransport) -> "Ends":
+        return cls(_end(transport.get_extra_info("peername")), _end(transport.get_extra_info("sockname")))
+
+    @property
+    def peer(self) -> str | None:
+        return None if self.client is None else self.client[0]
+
+
+def _end(name: Any) -> tuple[str, int] | None:
+    return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
+
+
+def scope_of(head: RequestHead, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
+    """The ASGI scope of a request. Raises Invalid if the target is malformed."""
+    raw_path, query = split_target(head)
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1" if head.minor else "1.0",
+        "method": head.method.decode(),
+        "scheme": "http",
+        "path": unquote(raw_path.decode()),
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": list(head.headers),
+        "client": ends.client,
+        "server": ends.server,
+        "state": state.copy(),
+        "extensions": {HALF_CLOSED: asyncio.Event()},
+    }
+
+
+def split_target(head: RequestHead) -> tuple[bytes, bytes]:
+    """The path of a request as written, and its query (RFC 9112, section 3.2). Raises Invalid."""
+    target = head.target
+    if head.method == b"CONNECT":
+        raise Invalid.at("HTTP", "CONNECT asks for a tunnel, and there is none here")
+    if target.startswith(b"/"):
+        raw_path, _, query = target.partition(b"?")
+        return raw_path, query
+    if match := _absolute(target):
+        return match[1] or b"/", match[2] or b""
+    if target == b"*" and head.method == b"OPTIONS":
+        return target, b""
+    raise Invalid.at("HTTP", "the target of a request is a path, or a URL that begins with http://")

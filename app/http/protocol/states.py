@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final, Self
 
-from app.http.protocol.deadline import NEVER
+NEVER: Final = float("inf")
 
 READ_BYTES: Final = 16 * 1024
 """The most bytes read from a socket at a time; as many may wait while the request before them is answered."""

@@ -13,7 +13,7 @@ from far_ends import Recorder, answer
 from uvicorn.server import ServerState
 
 from app.errors import AppError
-from app.http.protocol.http_protocol import HttpProtocol
+from app.http.protocol.connection import ClientConnection
 from app.runtime.gc_freeze import freeze_heap
 from app.runtime.lanes.lane import Lane
 from tests.support import parts
@@ -71,7 +71,7 @@ async def end_of(application, sent, *, resets=False, lane=None):
     loop, reasons = asyncio.get_running_loop(), asyncio.Queue()
     state, shared = ServerState(), parts.connections(reasons.put_nowait, lane=lane)
     config = SimpleNamespace(loaded_app=application)
-    server = await loop.create_server(lambda: HttpProtocol(config, state, {}, shared=shared), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: ClientConnection(config, state, {}, shared=shared), "127.0.0.1", 0)
     with socket.create_connection(server.sockets[0].getsockname()) as client:
         await asyncio.sleep(0.02)
         freeze_heap()

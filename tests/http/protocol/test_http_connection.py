@@ -164,7 +164,7 @@ async def test_a_replica_that_stops_answers_requests_on_their_way(far_end, recor
     """The answer says that the connection closes; an idle connection closes soon."""
     quiet = FarEnd(recorder)
     for each in (far_end, quiet):
-        each.protocol.shutdown()
+        each.connection.shutdown()
     await far_end.send(GET)
     assert far_end.answers[0][1][b"connection"] == b"close"
     assert far_end.transport.closed
@@ -175,7 +175,7 @@ async def test_a_replica_that_stops_answers_requests_on_their_way(far_end, recor
 async def test_a_replica_that_stops_answers_requests_waiting_in_line(far_end):
     """Because all of them have been accepted."""
     await far_end.send(POST)
-    far_end.protocol.shutdown()
+    far_end.connection.shutdown()
     await far_end.send(b"body" + GET + GET)
     await far_end.flush()
     assert [(status, fields.get(b"connection")) for status, fields, _ in far_end.answers] == [
@@ -191,14 +191,14 @@ async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent)
     far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000))
     far_end.transport.reads = False
     await far_end.send(sent)
-    far_end.protocol.shutdown()
+    far_end.connection.shutdown()
     await far_end.pass_time(states.DRAIN_REQUEST_SECONDS + states.LINGER_SECONDS)
     assert far_end.state == "closed"
 
 
 async def test_a_body_that_begins_while_a_replica_stops_has_as_little_time(far_end):
     """As little as one that had begun before."""
-    far_end.protocol.shutdown()
+    far_end.connection.shutdown()
     await far_end.send(POST + b"bo")
     await far_end.pass_time(states.DRAIN_REQUEST_SECONDS)
     assert (far_end.state, far_end.statuses) == ("lingering", [400])
@@ -216,9 +216,9 @@ async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream(
     before, after = FarEnd(endless), FarEnd(endless)
     before.transport.reads = after.transport.reads = False
     await before.send(GET)
-    before.protocol.shutdown()
+    before.connection.shutdown()
     await after.send(GET[:-1])
-    after.protocol.shutdown()
+    after.connection.shutdown()
     await after.send(GET[-1:])
     for each in (before, after):
         await each.pass_time(states.DRAIN_IDLE_SECONDS)
@@ -230,7 +230,7 @@ async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream(
 async def test_a_closed_connection_leaves_no_timer(far_end):
     """Whatever it was waiting for."""
     await far_end.send(GET + POST)
-    far_end.protocol.connection_lost(None)
+    far_end.connection.connection_lost(None)
     assert far_end.clock.timers == []
     assert far_end.server.connections == set()
 
@@ -454,10 +454,10 @@ async def test_blank_lines_are_no_beginning_of_a_request(pieces):
 async def test_blank_lines_behind_a_request_are_none_either_if_the_client_sends_no_more():
     """They have come before the answer, and so has the end."""
     far_end = FarEnd(Recorder())
-    buffer = far_end.protocol.get_buffer(-1)
+    buffer = far_end.connection.get_buffer(-1)
     sent = GET + b"\r\n"
     buffer[: len(sent)] = sent
-    far_end.protocol.buffer_updated(len(sent))
+    far_end.connection.buffer_updated(len(sent))
     await far_end.end()
     assert (far_end.statuses, far_end.state) == ([200], "closed")
 

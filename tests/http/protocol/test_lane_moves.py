@@ -141,7 +141,7 @@ async def test_what_came_with_a_connection_is_forgotten_once_it_is_read(make_pai
     sent.moved()
     far_end = make_pair(is_fast=False).connect(sent.came[0])
     await settle()
-    assert (far_end.protocol._moved, far_end.connection._moved) == (None, None)
+    assert far_end.connection._moved is None
 
 
 async def test_earlier_answers_are_written_before_it_moves(make_pair):
@@ -225,7 +225,7 @@ async def test_a_lane_that_stops_moves_nothing(make_pair):
     """The other one stops at the same time."""
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
-    far_end.protocol.shutdown()
+    far_end.connection.shutdown()
     await far_end.send(GET)
     assert (far_end.statuses, pair.moved()) == ([200], [])
 
@@ -271,10 +271,10 @@ async def test_a_client_that_closed_its_side_before_the_move_is_answered(make_pa
     for more in (b"", GET):
         far_end = make_pair(is_fast=True).connect(sent.came[0]._replace(request=CALL))
         if more:
-            buffer = far_end.protocol.get_buffer(-1)
+            buffer = far_end.connection.get_buffer(-1)
             buffer[: len(CALL)] = CALL
-            far_end.protocol.buffer_updated(len(CALL))
-        assert far_end.protocol.eof_received()
+            far_end.connection.buffer_updated(len(CALL))
+        assert far_end.connection.eof_received()
         await settle()
         assert far_end.statuses == ([200, 200] if more else [200])
 

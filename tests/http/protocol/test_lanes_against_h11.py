@@ -21,7 +21,7 @@ from app.errors import AppError
 from app.http.answers import RawResponse
 from app.http.problems import error_answer
 from app.http.protocol import dispatch
-from app.http.protocol.http_protocol import HttpProtocol
+from app.http.protocol.connection import ClientConnection
 from app.runtime.lanes.lane import Lane
 from tests.support import parts
 
@@ -106,7 +106,7 @@ class Lanes:
 
     def _maker(self, config, shared):
         server = ServerState()
-        return lambda moved=None: HttpProtocol(config, server, {}, shared=shared, moved=moved)
+        return lambda moved=None: ClientConnection(config, server, {}, shared=shared, moved=moved)
 
     def _adopt(self, made, moved):
         loop = asyncio.get_running_loop()
