@@ -190,6 +190,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     auth_failures_per_minute: Annotated[int, Meta(ge=0)] = 60
     """Failed authentications per minute that each replica accepts from one address; beyond that, 429. 0 = no limit."""
 
+    connections_per_address: Annotated[int, Meta(ge=0)] = 1_000
+    """Open connections of one address on each process, except of `REMIT_TRUSTED_PROXIES`; 0 = any number."""
+
     trusted_proxies: str = ""
     """Addresses and networks of the load balancers whose X-Forwarded-For Remit trusts, comma-separated."""
 

@@ -135,7 +135,8 @@ def main() -> None:
     async def refresh() -> None:
         metrics.refresh()
 
-    app = create_app(settings, metrics, lane, shared_limits(settings))
+    limits = shared_limits(settings)
+    app = create_app(settings, metrics, lane, limits)
     channels = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     freeze_heap()
     hearts = Heartbeats(len(LANES))
@@ -152,10 +153,12 @@ def main() -> None:
         close_listeners()
     else:
         take_short_turns()
+    counted = limits.auth_failures.counted_peer
+    connections = Connections(lane, per_address=settings.connections_per_address, address_of=counted)
     config = uvicorn.Config(
         traced(app, settings),
         loop="uvloop",  # asyncio's own loop loses TCP_NODELAY, which costs 43 ms a request
-        http=partial(ClientConnection, shared=Connections(lane)),  # type: ignore[arg-type]
+        http=partial(ClientConnection, shared=connections),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         access_log=False,

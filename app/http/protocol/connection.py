@@ -73,6 +73,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._deadline.after(FIRST_SECONDS)
         server.connections.add(cast("Any", self))
         shared.open += 1
+        self._address = shared.enter(self._dispatch.peer, self)
         if self._moved is not None:
             # Not before the transport is set up: uvloop then begins to read, even if reading has been paused meanwhile.
             self._incoming.add(self._moved.request)
@@ -100,6 +101,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._server.connections.discard(cast("Any", self))
         self._shared.open -= 1
         self._shared.count(self.reason)
+        self._shared.leave(self._address)
         self.state = CLOSED
         self._deadline.end()
         exchange, self._exchange = self._exchange, None
@@ -324,6 +326,10 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._incoming.take()
             self._answer_in_time()
             exchange.break_off(error)
+
+    def crowd_out(self) -> None:
+        """Refuse its requests: its address has too many connections."""
+        self._refuse(Overloaded("This address has too many connections to this replica; use those that it has"))
 
     def _refuse(self, error: AppError) -> None:
         """Answer a malformed request; the connection then closes."""

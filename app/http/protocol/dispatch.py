@@ -46,6 +46,11 @@ class Dispatch:
         if isinstance(self._application, Application):
             self._decisions = self._application.state.services.decisions
 
+    @property
+    def peer(self) -> str | None:
+        """The address at the other end of the connection."""
+        return self._ends.peer
+
     def takes(self, head: RequestHead, incoming: Incoming) -> bool:
         """True if this lane answers the request: the fast one answers short calls, the slow one everything else.
 

@@ -88,6 +88,11 @@ class AuthFailures:
             address = previous
         return _counted(address)
 
+    def counted_peer(self, peer: str | None) -> str | None:
+        """The address for which a connection counts; None for a proxy of ours, or if the connection has none."""
+        address = _address(peer)
+        return None if address is None or self._is_proxy(address) else _counted(address)
+
     def _is_proxy(self, address: Address) -> bool:
         return any(address in network for network in self._proxies)
 
