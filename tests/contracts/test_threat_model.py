@@ -73,6 +73,33 @@ def test_each_way_in_has_a_test_for_each_way_to_differ():
     assert all(title in scripts for title in titles)
 
 
+def test_every_header_that_the_code_reads_has_its_row():
+    """In the table of whose word it is. What is not read is written: the headers of answers."""
+    section = PAGE.split("### Whose word it is\n", 1)[1].split("\n### ", 1)[0]
+    named = {
+        name.lower()
+        for row in re.findall(r"^\| (.+?) \|", section, re.MULTILINE)
+        for name in re.findall(r"`([\w-]+)`", row)
+    }
+    written = {
+        *("allow", "cache-control", "content-security-policy", "content-type", "cross-origin-opener-policy", "etag"),
+        *("cross-origin-resource-policy", "idempotency-replayed", "location", "permissions-policy", "referrer-policy"),
+        *("remit-approval", "remit-code", "remit-decision", "remit-reason", "remit-result", "retry-after", "vary"),
+        *("strict-transport-security", "www-authenticate", "x-content-type-options", "x-ratelimit-limit"),
+        *("x-ratelimit-remaining", "x-ratelimit-reset"),
+    }
+    values = {"chunked", "close", "gzip", "identity", "true", "false", "e", "egex"}
+    values |= {"no-cache", "no-referrer", "nosniff", "same-origin"}
+    found = set()
+    for path in [*(ROOT / "app/http").rglob("*.py"), ROOT / "app/serve/otel_spans.py"]:
+        if "openapi" not in path.parts:
+            text = path.read_text()
+            found |= set(re.findall(r'\bb"([a-z]+(?:-[a-z]+)*)"', text))
+            found |= set(re.findall(r'headers\.get\("([a-z-]+)"', text))
+    assert len(found) > 40
+    assert found - written - values - named == set()
+
+
 def test_what_counts_as_an_outage_is_held_by_tests_that_exist():
     """In the page of the clients, each line of its table."""
     section = (
