@@ -344,7 +344,9 @@ def _provider(settings: Settings) -> IdentityProvider | None:
     try:
         from app.identity.provider import Provider  # noqa: PLC0415 - its libraries take 20 MiB
     except ModuleNotFoundError as error:
-        raise SettingsError(f"REMIT_OIDC_ISSUER needs the extra `oidc` ({error})") from None
+        raise SettingsError(
+            f"REMIT_OIDC_ISSUER needs the extra `oidc`: pip install -e '.[oidc]' in a checkout ({error})"
+        ) from None
     return Provider(settings)
 
 

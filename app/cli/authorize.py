@@ -7,15 +7,18 @@ from typing import Any
 import click
 
 from app.cli.addresses import KEY
-from app.cli.api import URL_OPTION, Refused, over_http
+from app.cli.api import URL_OPTION, Api, Refused, over_http
 from app.cli.completion import AGENT
+from app.cli.find import find_agent
 from app.cli.groups import CommandGroup
 from app.cli.option_types import Uuid
 from app.cli.output import ANSWER_IS_NO, Shown, in_colour, print_json, shows
+from app.model.agents import agent_reference
+from app.model.ids import canonical_uuid
 from app.model.outcomes import CallStatus
 
 _WIDTH = len("escalated")
-_HINT = "a call gives its agent's id or alias, and not its name: `remit agents list` shows all three"
+_HINT = "this key may not look up names: give the agent's id or alias, which `remit agents list` shows"
 CONTEXT = click.option(
     "--context",
     "context",
@@ -83,16 +86,28 @@ def named_value(text: str) -> tuple[str, Any]:
 
 
 def asked(url: str, key: str | None, path: str, body: dict[str, Any], scope: str) -> dict[str, Any]:
-    """The service's answer to a question about a call, which needs a key with the scope. Raises ClickException."""
+    """The service's answer to a question about a call, which needs a key with the scope. Raises ClickException.
+
+    The agent is an id, an alias or, if only one has it and the key may list agents, a name.
+    """
+    api = over_http(url, f"a key that may ask: `remit keys create --scope {scope} --raw` prints one", key)
+    called, told = body["agent_id"], dict[str, Any]()
+    if agent_reference(called) is not None:
+        try:
+            told = api.call("POST", path, body)
+        except Refused as refused:
+            if refused.code != "AGENT_NOT_FOUND" or canonical_uuid(called) is not None:
+                raise
+    return told or api.call("POST", path, body | {"agent_id": _id_by_name(api, called)})
+
+
+def _id_by_name(api: Api, name: str) -> str:
     try:
-        told: dict[str, Any] = over_http(
-            url, f"a key that may ask: `remit keys create --scope {scope} --raw` prints one", key
-        ).call("POST", path, body)
+        return str(find_agent(api, name)["id"])
     except Refused as refused:
-        if refused.code == "AGENT_NOT_FOUND":
-            raise click.ClickException(f"{refused.message}; {_HINT}") from None
+        if refused.code == "INSUFFICIENT_SCOPE":
+            raise click.ClickException(f'No agent has the alias "{name}"; {_HINT}') from None
         raise
-    return told
 
 
 @click.group(cls=CommandGroup)

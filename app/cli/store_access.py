@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
@@ -20,6 +21,15 @@ def read_settings() -> Settings:
     return Settings.from_env(os.environ)
 
 
+def settings_of_commands() -> Settings:
+    """The settings for a command on the store: without an identity provider whose libraries are missing.
+
+    Nobody signs in to a command; only the service refuses to start without them. Raises SettingsError.
+    """
+    settings = read_settings()
+    return settings if find_spec("jwt") else replace(settings, oidc_issuer=None, oidc_only=False)
+
+
 def with_services(act: Callable[["Services"], Awaitable[T]]) -> T:
     """Run `act` with the parts of a replica, connected to the store of the settings, and return its result."""
     import asyncio
@@ -27,7 +37,7 @@ def with_services(act: Callable[["Services"], Awaitable[T]]) -> T:
     from app.replica import open_alone
     from app.serve.embedded_store import reachable_store
 
-    settings = read_settings()
+    settings = settings_of_commands()
     configure_logging("warning")
 
     async def run(url: str) -> T:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from app.authorize.authenticator import Authenticator
 from app.cli.api import Answer
-from app.cli.store_access import read_settings
+from app.cli.store_access import settings_of_commands
 from app.errors import AppError
 from app.http.application import Application, application_of
 from app.model.actors import COMMAND_LINE
@@ -32,7 +32,7 @@ class StoreTransport:
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
-        self._settings = read_settings()
+        self._settings = settings_of_commands()
         self.where = f"the store is {store_in_words(self._settings)}"
         self._opened = ExitStack()
         self._parts: tuple[asyncio.Runner, Application, str] | None = None

@@ -68,7 +68,7 @@ def raw_key_of(header: bytes | None) -> str:
         raise Unauthorized("The header Authorization is missing; send Authorization: Bearer svc_…")
     if header[:7].lower() != _SCHEME:
         raise Unauthorized("The Authorization header must be `Bearer <API key>`")
-    raw_key = header[7:].decode("latin-1")
+    raw_key = header[7:].decode("latin-1").lstrip(" ")  # RFC 9110 allows several spaces
     if not is_raw_key(raw_key) and not is_token(raw_key):
         raise Unauthorized("The API key does not have the form svc_ and 32 lower-case hex digits")
     return raw_key

@@ -78,7 +78,10 @@ def _checkpoint_rounds(client: Client, settings: Settings) -> "CheckpointRounds"
         from app.transparency.rounds import CheckpointRounds  # noqa: PLC0415
         from app.transparency.witnesses import witnesses_in  # noqa: PLC0415
     except ImportError as error:
-        raise SettingsError(f"REMIT_CHECKPOINT_KEY_FILE needs the extra `checkpoints` ({error})") from None
+        raise SettingsError(
+            "REMIT_CHECKPOINT_KEY_FILE needs the extra `checkpoints`: pip install -e '.[checkpoints]' in a checkout "
+            f"({error})"
+        ) from None
     try:
         keys = read_keys(Path(settings.checkpoint_key_file or ""))
     except ValueError as error:

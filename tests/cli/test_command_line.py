@@ -406,12 +406,24 @@ def test_the_audit_log_is_read_from_the_command_line(remit, workspace, replica):
     assert "orders.read" in told
 
 
-def test_a_name_where_a_call_needs_an_id_is_told_where_the_ids_are(remit, replica, workspace):
-    """Other commands take names, so this is where a newcomer would get stuck."""
-    remit("agent", "create", "known-by-name", "--workspace", workspace["name"])
-    asked = remit("authorize", "known-by-name", "x", REMIT_URL=replica.base_url, REMIT_API_KEY=workspace["key"])
+@pytest.mark.parametrize("name", ["known-by-name", "Known by name"])
+def test_a_call_names_its_agent_as_every_other_command_does(remit, replica, workspace, name):
+    """By name, alias or id; a key that may not list agents is told so."""
+    made = remit(
+        "agent", "create", name, "--alias", f"alias-{len(name.split())}", "--workspace", workspace["name"], "--json"
+    )
+    agent = json.loads(made.stdout)
+    service = {"REMIT_URL": replica.base_url, "REMIT_API_KEY": workspace["key"]}
+    for command in ("authorize", "explain"):
+        for called in (name, agent["alias"], agent["id"]):
+            asked = remit(command, called, "x", "--json", **service)
+            assert (asked.returncode, '"result"' in asked.stdout) == (0, True), asked.stderr
+        none = remit(command, "Nobody at all", "x", **service)
+        assert (none.returncode, 'No agent is called "Nobody at all"' in none.stderr) == (1, True)
+    made = remit("key", "create", "--scope", "authorize", "--raw", "--workspace", workspace["name"])
+    asked = remit("authorize", name, "x", **service | {"REMIT_API_KEY": made.stdout.strip()})
     assert asked.returncode == 1
-    assert "gives its agent's id or alias, and not its name: `remit agents list` shows all three" in asked.stderr
+    assert "this key may not look up names: give the agent's id or alias" in asked.stderr
 
 
 def test_a_file_that_cannot_be_written_is_a_sentence_and_no_traceback(remit, replica, workspace):
@@ -472,3 +484,24 @@ def test_no_color_is_obeyed(monkeypatch):
     for value, is_coloured in (("1", False), ("", True)):
         monkeypatch.setenv("NO_COLOR", value)
         assert main.make_context("remit", ["serve"]).color is (None if is_coloured else False)
+
+
+@pytest.mark.slow
+def test_only_the_service_needs_the_libraries_of_an_identity_provider(tmp_path):
+    """A command on the store works without them; `serve` refuses to start, and says what installs them."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['jwt'] = None\n")
+    provider = {"REMIT_OIDC_ISSUER": "https://id.example", "REMIT_OIDC_CLIENT_ID": "remit"}
+    provider |= {"REMIT_OIDC_SCOPES": "admins=admin", "REMIT_PUBLIC_URL": "https://remit.example"}
+    env = clean_env() | provider | {"REMIT_DATA_DIR": str(tmp_path / "data")}
+    env["PYTHONPATH"] = f"{tmp_path}:{env.get('PYTHONPATH', '')}"
+
+    def run(*words):
+        command = [sys.executable, "-m", "app.cli", *words]
+        return subprocess.run(command, env=env, capture_output=True, text=True)
+
+    assert run("serve").stderr.startswith(
+        "Error: REMIT_OIDC_ISSUER needs the extra `oidc`: pip install -e '.[oidc]' in a checkout"
+    )
+    made = run("workspace", "create", "w", "--json")
+    assert made.returncode == 0, made.stderr
+    assert run("agents", "list", "--workspace", "w").returncode == 0
