@@ -270,7 +270,7 @@ def _services(
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
-        sign_ins=SignIns(client, ids),
+        sign_ins=SignIns(client, ids, settings.sign_in_idle_seconds * 1_000),
         issuers=issuers,
         agents=agents,
         policies=policies,

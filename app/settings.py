@@ -170,6 +170,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     oidc_end_session: bool = True
     """Whether signing out of the console also signs out at the provider, if that has an `end_session_endpoint`."""
 
+    sign_in_idle_seconds: Annotated[int, Meta(ge=60, le=28_800)] = 1_800
+    """A session of the console or the command line ends once it has not been used for so many seconds."""
+
     idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
     """Idempotency-Keys that one API key may use in a day. Each takes 530 bytes of the store; one more is 409."""
 

@@ -60,7 +60,8 @@ def log_in(url: str, workspace: str | None, max_age: int | None) -> Shown:
     made = _session(url, token, workspace)
     remember(url, made["token"], made["until"])
     yield {name: value for name, value in made.items() if name != "token"}
-    click.echo(f"signed in as {made['name']} ({', '.join(made['scopes'])}) until {made['until']}")
+    ends = f"until {made['until']}, or {made['idleUntil']} if it is not used before"
+    click.echo(f"signed in as {made['name']} ({', '.join(made['scopes'])}) {ends}")
 
 
 @click.command("logout")

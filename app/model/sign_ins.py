@@ -14,7 +14,7 @@ LONGEST_MS = 8 * 3_600_000
 """A session ends this long after its sign-in, however much it is used."""
 
 IDLE_MS = 30 * 60_000
-"""A session ends once it has not been used for this long."""
+"""A session ends once it has not been used for this long, unless the settings say otherwise."""
 
 CHOICE_SECONDS = 600
 """How long somebody with access to several workspaces may take to choose one."""

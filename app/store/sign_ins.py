@@ -45,7 +45,8 @@ _FOR_GOOD = 2**53
 class SignIns:
     """The sessions of a workspace. Each is the record of an API key, so whatever checks keys also checks sessions."""
 
-    def __init__(self, client: Client, ids: Ids) -> None:
+    def __init__(self, client: Client, ids: Ids, idle_ms: int = IDLE_MS) -> None:
+        self._idle_ms = idle_ms
         self._client = client
         self._ids = ids
 
@@ -65,7 +66,7 @@ class SignIns:
                 name=identity.name,
                 scopes=identity.scopes,
                 created_ms=now_ms,
-                expires_ms=min(now_ms + IDLE_MS, ends_ms),
+                expires_ms=min(now_ms + self._idle_ms, ends_ms),
                 ends_ms=ends_ms,
                 via=via,
                 key_id=identity.key_id,
@@ -85,7 +86,7 @@ class SignIns:
             args: list[Value] = [actor[0], json.encode(session.snapshot), session.id, now_ms, ends_ms]
             args += (SESSIONS_MAX, known, " ".join([*in_use, session.id]), actor[1])
             args += (identity.issued_s if identity.person else "",)
-            args += _record(workspace_id, session, digest_of(token), maker)
+            args += _record(workspace_id, session, digest_of(token), maker, self._idle_ms)
             # The pointer comes first: without its record, it grants nothing.
             pointer = key_pointer(digest_of(token))
             await self._client.change("SET", pointer, f"{workspace_id} {session.id}", "PXAT", ends_ms)
@@ -244,11 +245,11 @@ def session_of(record: dict[str, str]) -> SignIn:
         )
 
 
-def _record(workspace_id: str, session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
+def _record(workspace_id: str, session: SignIn, digest: str, maker: dict[str, str], idle_ms: int) -> list[Value]:
     """The session's record as fields and values, without created_ms. Its root is its own or its key's."""
     fields: list[Value] = ["id", session.id, "name", session.name, "prefix", "ses_", "digest", digest]
     fields += ("scopes", ",".join(session.scopes), "expires_ms", session.expires_ms)
-    fields += ("ends_ms", session.ends_ms, "idle_ms", IDLE_MS, "via", session.via)
+    fields += ("ends_ms", session.ends_ms, "idle_ms", idle_ms, "via", session.via)
     fields += ("root", session.root(workspace_id) or maker.get("root", session.key_id))
     if session.key_id:
         fields += ("key_id", session.key_id, *(("made_by", maker["made_by"]) if "made_by" in maker else ()))

@@ -11,7 +11,8 @@ from app.errors import Unauthorized
 from app.model.actors import Via
 from app.model.api_keys import Scope
 from app.model.identity_provider import GroupGrants, parse_group_scopes
-from app.model.sign_ins import Identity, SignOut
+from app.model.sign_ins import LONGEST_MS, Identity, SignOut
+from app.store.keyspace import Keyspace
 from app.store.sign_ins import SignIns
 from app.store.workspaces import Workspaces
 from tests.support import parts
@@ -178,3 +179,13 @@ async def test_a_session_has_only_the_scopes_that_its_groups_still_give(valkey_c
                     with pytest.raises(Unauthorized, match="has no scope that the settings"):
                         await ask(token)
             assert (asked.cached(token) is not None) == bool(expected), person
+
+
+@pytest.mark.parametrize("idle_s", [60, 28_800])
+async def test_a_session_that_is_not_used_ends_when_the_settings_say(valkey_client, ids, idle_s):
+    """Its record says so too, for each use to move that end; it never ends later than eight hours after the sign-in."""
+    workspace_id = ids.new(0)
+    session, _ = await SignIns(valkey_client, ids, idle_s * 1_000).create(workspace_id, ANN, Via.CONSOLE)
+    idle_ms = await valkey_client.call("HGET", Keyspace(workspace_id).key(session.id), "idle_ms")
+    assert (session.expires_ms - session.created_ms, int(idle_ms)) == (idle_s * 1_000, idle_s * 1_000)
+    assert session.ends_ms - session.created_ms == LONGEST_MS
