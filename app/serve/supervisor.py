@@ -135,6 +135,7 @@ def _announce(settings: Settings, raw_key: str | None, code: str | None, remit: 
     else:
         lines.append(f"keys      those of before are valid; `{remit} keys list` shows them")
     lines.append(f"next      `{remit} keys create` makes a key, `{remit} --help` lists what else there is")
+    lines.append(f"ask       `REMIT_URL={url} REMIT_API_KEY=svc_… {remit} authorize AGENT TOOL`, in another terminal")
     say("\n".join(lines))  # in one write, so that a program that waits for the first line finds all of them
 
 

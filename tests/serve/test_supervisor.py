@@ -22,7 +22,7 @@ from serving import COMPACTOR, NEW_INTERPRETER, REPLICA, Service, all_gone, chil
 
 from app.serve import supervisor
 from app.serve.signals import Told
-from app.serve.supervisor import StartFailed, remit_command
+from app.serve.supervisor import StartFailed, _announce, remit_command
 from app.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -222,6 +222,16 @@ def test_the_command_line_is_called_by_its_path_where_the_shell_does_not_find_it
     assert remit_command("my var", "/nowhere") == f"REMIT_DATA_DIR='my var' {bin_folder.name}/remit"
     monkeypatch.chdir("/proc")
     assert remit_command(None, "/nowhere") == str(bin_folder / "remit")
+
+
+def test_the_last_lines_of_a_start_print_what_the_next_commands_need():
+    """Where the store is, if a command would look elsewhere, and where the service is, on whichever port."""
+    said = []
+    settings = Settings(host="0.0.0.0", port=9000, data_dir="my var")
+    _announce(settings, None, None, remit_command("my var", "/nowhere"), said.append)
+    *_, next_line, ask = said[0].splitlines()
+    assert next_line.startswith("next      `REMIT_DATA_DIR='my var' ")
+    assert ask.startswith("ask       `REMIT_URL=http://127.0.0.1:9000 REMIT_API_KEY=svc_… REMIT_DATA_DIR='my var' ")
 
 
 def test_an_address_of_another_machine_is_named(service):
