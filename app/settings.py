@@ -67,7 +67,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Keys the MACs in the store. One or more secrets of at least 32 bytes, comma-separated, newest first."""
 
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
-    """After this long without a reply, the store counts as unavailable, and the caller gets 503."""
+    """After this long without a reply, the store counts as unavailable, and the caller gets 503. If `remit doctor`
+    finds replies of 200 ms, 250 is nearly an outage."""
 
     wait_replicas: Annotated[int, Meta(ge=0, le=16)] = 0
     """Replicas of the store that must confirm an admin's change before Remit acknowledges it; with fewer, 503."""

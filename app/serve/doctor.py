@@ -5,7 +5,7 @@ Long because each risk has its check and its sentence here.
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from app.store.readiness import require_ready
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
 """The oldest server versions that Remit supports."""
 _CLOCK_TOLERANCE_S = 5
+_REPLIES, _FAR_MS = 5, 50.0
 _FULL_SHARE = 0.8
 _MIB = 1 << 20
 _SCRIPTING_FIXED = {
@@ -86,6 +87,7 @@ async def check_up(client: Client, *, private: bool = False, has_secret: bool = 
         max((look(node) for node in nodes), key=lambda found: list(Severity).index(found.severity)) for look in looks
     ]
     worst += [await _restart(client, nodes), await _scripts(client), await _decisions(client), await _clock(client)]
+    worst.append(await _distance(client))
     return [*worst, _secret(has_secret=has_secret)]
 
 
@@ -248,6 +250,22 @@ async def _clock(client: Client) -> Finding:
         )
         return Finding("clock", Severity.RISK, sentence)
     return Finding("clock", Severity.OK, "the store's clock agrees with this machine's")
+
+
+async def _distance(client: Client, now: Callable[[], float] = time.monotonic) -> Finding:
+    replies_ms = list[float]()
+    for _ in range(_REPLIES):
+        asked_s = now()
+        await client.call("PING")
+        replies_ms.append((now() - asked_s) * 1_000)
+    fastest_ms = min(replies_ms)
+    if fastest_ms > _FAR_MS:
+        sentence = (
+            f"the fastest of {_REPLIES} replies took {fastest_ms:.0f} ms, and each decision waits for one; if it takes "
+            "longer than REMIT_STORE_TIMEOUT_MS (250 unless set), the decision is 503: run the service near its store"
+        )
+        return Finding("distance", Severity.RISK, sentence)
+    return Finding("distance", Severity.OK, f"the store replies within {max(1, fastest_ms):.0f} ms")
 
 
 async def _configs(client: Client) -> list[dict[str, str]] | None:

@@ -10,7 +10,7 @@ from servers import Replica, Store, clean_env
 
 from app.redis_client.clients import open_client
 from app.redis_client.replies import as_record
-from app.serve.doctor import Node, Severity, _clock, _durability, _memory, _role, _version, check_up
+from app.serve.doctor import Node, Severity, _clock, _distance, _durability, _memory, _role, _version, check_up
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
@@ -65,6 +65,7 @@ async def test_a_durable_store_that_evicts_nothing_is_healthy(set_up):
         "scripts",
         "decisions",
         "clock",
+        "distance",
         "secret",
     ]
     assert {finding.severity for finding in findings} == {Severity.OK}
@@ -187,6 +188,15 @@ async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
     finding = await _clock(set_up.client)
     assert finding.severity is Severity.RISK
     assert "s ahead of this machine's" in finding.sentence
+
+
+async def test_a_store_that_is_far_away_is_a_risk(set_up):
+    """The fastest reply counts: one that a busy machine delays says nothing."""
+    times_s = iter([0, 0.9, 1, 1.2, 2, 2.2, 3, 3.2, 4, 4.9])
+    finding = await _distance(set_up.client, lambda: next(times_s))
+    assert (finding.severity, "took 200 ms" in finding.sentence) == (Severity.RISK, True)
+    near_s = iter([0, 9, 10, 10.04, 20, 29, 30, 39, 40, 49])
+    assert (await _distance(set_up.client, lambda: next(near_s))).severity is Severity.OK
 
 
 @pytest.mark.slow
