@@ -1,6 +1,6 @@
 """`remit policy diff` and `apply`: compare files with the stored policies, and make them current."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.cli.policy_sets import Sets
     from app.model.policies import Owner
     from app.model.replays import ReplayReport
+    from app.policy_tools.compare.meaning import Meaning
     from app.policy_tools.files.policy_file import ReadFile
 
 MANAGED_ELSEWHERE = "managed_elsewhere"
@@ -57,16 +58,50 @@ EXIT_CODE = click.option(
 @FORMAT
 @MANAGED_BY
 @VALUES
+@click.option(
+    "--against",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Compare with these files, not with what is stored; needs no store.",
+)
+@click.option(
+    "--against-values", metavar="FILE", type=click.Path(path_type=Path), help="The values of the files of --against."
+)
+@click.option("--meaning", is_flag=True, help="Also print a call for each kind of result that would differ.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["loosened"]),
+    help=f"With --meaning, exit with {ANSWER_IS_NO} if a call is newly allowed, no longer denied or no longer asked "
+    "about.",
+)
 @REPLAY
 @EXIT_CODE
 @FILES
 def diff_policies(
-    api: Api, prune: bool, form: str, source: str | None, values_file: Path | None, span_ms: int | None,
-    exit_code: bool, paths: tuple[Path, ...],
+    api: Api, prune: bool, form: str, source: str | None, values_file: Path | None, against: tuple[Path, ...],
+    against_values: Path | None, meaning: bool, fail_on: str | None, span_ms: int | None, exit_code: bool,
+    paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Print what applying these files would change. A folder means all policy files in it."""
     files = read_files(paths, values_file, source)
-    _preview(files, api, form, span_ms, prune=prune, create=True, exit_code=exit_code)
+    if fail_on and not meaning:
+        raise click.UsageError("--fail-on needs --meaning")
+    if not against:
+        if against_values is not None:
+            raise click.UsageError("--against-values needs --against")
+        _preview(
+            files, api, form, span_ms, prune=prune, create=True, exit_code=exit_code, meaning=meaning, fail_on=fail_on
+        )
+        return
+    if prune or source is not None or span_ms is not None:
+        raise click.UsageError("--prune, --managed-by and --replay need a store, and --against uses none")
+    from app.cli.policy_meaning import against_files
+
+    changed = against_files(files, read_files(against, against_values))
+    meant = _meanings(changed, None) if meaning else None
+    _print(changed, form, None, meant)
+    _end(exit_code and any(each.difference.is_any for each in changed), meant, fail_on)
 
 
 @click.command("apply")
@@ -108,9 +143,9 @@ def apply_policies(
 
 def _preview(
     files: "Sequence[ReadFile]", api: Api, form: str, span_ms: int | None,
-    *, prune: bool, create: bool, exit_code: bool,
+    *, prune: bool, create: bool, exit_code: bool, meaning: bool = False, fail_on: str | None = None,
 ) -> None:  # fmt: skip
-    """Print what would change and, given a span, what would flip; nothing is changed."""
+    """Print what would change and, if asked, what that means and what would flip; nothing is changed."""
     from app.cli.policy_flips import replayed
     from app.cli.policy_sets import NEW_AGENT, Sets
 
@@ -121,9 +156,23 @@ def _preview(
             needed = "there is no such agent yet, so `apply` needs --create-agents"
             click.echo(f"{file_change.read.path}: {file_change.read.file.owner}: {needed}", err=True)
     reports = None if span_ms is None else replayed(sets, changed, span_ms)
-    _print(changed, form, reports)
+    meant = _meanings(changed, sets) if meaning else None
+    _print(changed, form, reports, meant)
     is_any = any(file_change.difference.is_any for file_change in changed)
-    if exit_code and (is_any if reports is None else any(report.flipped for report in reports.values())):
+    is_any = is_any if reports is None else any(report.flipped for report in reports.values())
+    _end(is_any and exit_code, meant, fail_on)
+
+
+def _meanings(changed: "Sequence[FileChange]", sets: "Sets | None") -> "dict[str, Meaning]":
+    from app.cli.policy_meaning import meanings
+
+    return meanings(changed, sets)
+
+
+def _end(is_no: bool, meant: "dict[str, Meaning] | None", fail_on: str | None) -> None:
+    """Exit with 3 if the answer is no."""
+    is_loosened = any(flip.is_loosened for each in (meant or {}).values() for flip in each.flips)
+    if is_no or (fail_on and is_loosened):
         raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
@@ -218,15 +267,33 @@ def _apply(sets: "Sets", file_change: "FileChange", *, prune: bool, source: str 
         raise click.ClickException(f"{path}: {error}. This file was not applied") from None
 
 
-def _print(changed: "Sequence[FileChange]", form: str, reports: "dict[str, ReplayReport] | None") -> None:
+def _print(
+    changed: "Sequence[FileChange]", form: str, reports: "dict[str, ReplayReport] | None",
+    meant: "dict[str, Meaning] | None" = None,
+) -> None:  # fmt: skip
     from app.cli.policy_flips import flips_as_json, flips_as_markdown, flips_as_text
     from app.policy_tools.files.comparison import as_markdown, as_text
 
     differences = [file_change.difference for file_change in changed]
     if form == "json":
-        print_json(differences if reports is None else flips_as_json(differences, reports))
+        print_json(flips_as_json(differences, reports, meant))
         return
     lines = as_text(differences) if form == "text" else as_markdown(differences)
     flips = flips_as_text(reports or {}) if form == "text" else flips_as_markdown(reports or {})
-    for line in (*lines, *flips):
+    for line in (*lines, *_in_meaning(meant or {}, form), *flips):
         click.echo(line)
+
+
+def _in_meaning(meant: "dict[str, Meaning]", form: str) -> Iterator[str]:
+    if not meant:
+        return
+    from app.cli.policy_meaning import markdown_lines, terminal_lines
+    from app.model.text import with_hidden_shown
+
+    if form == "markdown":
+        yield from markdown_lines(meant)
+        return
+    for owner, meaning in meant.items():
+        yield ""
+        yield f"{with_hidden_shown(owner)}, in meaning:"
+        yield from (f"  {line}" for line in terminal_lines(meaning))

@@ -14,6 +14,7 @@ from app.policy_tools.files.comparison import COMMENT_LENGTH, Difference, as_cod
 
 if TYPE_CHECKING:
     from app.model.replays import ReplayReport
+    from app.policy_tools.compare.meaning import Meaning
     from app.policy_tools.files.policy_file import ReadFile
 
 
@@ -66,9 +67,22 @@ def flips_as_markdown(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
         yield from markdown_lines(report, COMMENT_LENGTH // len(reports))
 
 
-def flips_as_json(differences: Sequence[Difference], reports: "Mapping[str, ReplayReport]") -> list[dict[str, Any]]:
-    """The differences, each with the report of its `replay`; null if nothing was replayed."""
+def flips_as_json(
+    differences: Sequence[Difference],
+    reports: "Mapping[str, ReplayReport] | None",
+    meant: "Mapping[str, Meaning] | None",
+) -> list[dict[str, Any]]:
+    """The differences; each with the report of its `replay` and with its `meaning`, if asked for; null = no change."""
     import msgspec
 
-    plain = [(each.owner, msgspec.to_builtins(each)) for each in differences]
-    return [shown | {"replay": msgspec.to_builtins(reports.get(owner))} for owner, shown in plain]
+    shown = []
+    for each in differences:
+        plain: dict[str, Any] = msgspec.to_builtins(each)
+        if reports is not None:
+            plain["replay"] = msgspec.to_builtins(reports.get(each.owner))
+        if meant is not None:
+            from app.cli.policy_meaning import as_plain
+
+            plain["meaning"] = as_plain(meant[each.owner]) if each.owner in meant else None
+        shown.append(plain)
+    return shown

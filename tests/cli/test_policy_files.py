@@ -272,3 +272,43 @@ def test_the_schema_is_that_of_the_service(replica, run_remit):
     served = httpx.get(f"{replica.base_url}/v1/policies/schema.json")
     assert (served.status_code, served.headers["Content-Type"]) == (200, "application/schema+json")
     assert json.loads(done(ran)) == served.json()
+
+
+def test_a_diff_says_what_a_change_means(remit, folder):
+    """With groups and the workspace, all files as if applied at once; exits with 3 if something is loosened."""
+    done(remit("apply", "policies"))
+    assert "in meaning" not in done(remit("diff", "policies", "--meaning", "--fail-on", "loosened"))
+    text = (folder / "agents/refund-bot.yaml").read_text()
+    (folder / "agents/refund-bot.yaml").write_text(text.replace("max: 500", "max: 900"))
+    shown = done(remit("diff", "policies", "--meaning", "--fail-on", "loosened"), 3).splitlines()
+    assert shown[shown.index("agent refund-bot, in meaning:") + 1] == '  denied → allowed  refund.create {"amount":501}'
+    assert shown[-1].endswith("; not a proof")
+    [by_agent] = [each for each in json.loads(done(remit("diff", "policies", "--meaning", "--format", "json")))
+                  if each["owner"] == "agent refund-bot"]  # fmt: skip
+    [flip] = by_agent["meaning"]["flips"]
+    assert (flip["from"], flip["to"], flip["parameters"]) == ("denied", "allowed", {"amount": 501})
+    assert by_agent["meaning"]["complete"] is False
+    (folder / "guard.yml").write_text(GUARD.replace("[rm]", '[rm, "refund.*"]'))
+    shown = done(remit("diff", "policies", "--meaning", "--format", "markdown"))
+    assert "denied → allowed" not in shown
+    assert "allowed → denied  refund." in shown
+    done(remit("diff", "policies", "--meaning", "--fail-on", "loosened"))
+    assert "--fail-on needs --meaning" in remit("diff", "policies", "--fail-on", "loosened").stderr
+
+
+def test_files_are_compared_with_files(remit, folder, tenant):
+    """Without a store; an owner that has a file on one side only has no policies on the other."""
+    other = folder.parent / "other"
+    other.mkdir()
+    text = (folder / "agents/refund-bot.yaml").read_text()
+    (other / "refund-bot.yaml").write_text(text.replace("max: 500", "max: 100"))
+    (other / "guard.yml").write_text(GUARD)
+    shown = done(remit("diff", "policies", "--against", "other", "--meaning"))
+    assert "rules[1].parameters.amount.max  100 → 500" in shown
+    assert 'denied → allowed  refund.create {"amount":101}' in shown
+    assert "group crew (policies/crew.json)" in shown
+    assert "workspace" not in shown
+    back = done(remit("diff", "other", "--against", "policies", "--exit-code"), 3)
+    assert '  - policy "g"' in back
+    assert done(remit("diff", "policies", "--against", "policies", "--exit-code")) == "Nothing changes.\n"
+    assert tenant.admin.get("/v1/policies").json() == []

@@ -1,0 +1,146 @@
+"""What applying policy files means for calls, and files compared with other files instead of with a store."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from app.cli.policy_flips import FileChange
+from app.model.policies import WORKSPACE, Owner, Policy
+from app.model.policy_sets import PolicyChange, PolicySet, settle
+from app.model.rules import ToolGrant
+from app.model.text import with_hidden_shown
+from app.model.times import rfc3339
+from app.policy_tools.compare.meaning import Flip, Meaning, compare_meaning
+from app.policy_tools.files.comparison import COMMENT_LENGTH, as_code, compare, up_to
+
+if TYPE_CHECKING:
+    from app.cli.policy_sets import Sets
+    from app.policy_tools.files.policy_file import ReadFile
+
+_LATER_MS = 1 << 52
+_EVERY_TOOL = Policy(id="every tool", name="every tool", agent_id="", rules=(ToolGrant(tools=["*"]),))
+"""The grant beside which the policies of a group or of the workspace are compared."""
+
+_Both = tuple[list[Policy], list[Policy]]
+
+
+def against_files(files: "Sequence[ReadFile]", others: "Sequence[ReadFile]") -> list[FileChange]:
+    """What differs in the files from other files, as if the others were stored; an owner without a file has none."""
+    from app.policy_tools.files.test_run import policies_in
+
+    stored = {read.file.owner: read for read in others}
+    changes = []
+    for read in files:
+        other = stored.pop(read.file.owner, None)
+        held = [] if other is None else policies_in(other)
+        changes.append(_file_change(read, held, settle(held, read.file.policies, _owner(read), prune=True)))
+    for other in stored.values():
+        held = policies_in(other)
+        changes.append(_file_change(other, held, settle(held, [], _owner(other), prune=True)))
+    return changes
+
+
+def _file_change(read: "ReadFile", held: list[Policy], changes: list[PolicyChange]) -> FileChange:
+    difference = compare(read.file.owner, str(read.path), changes, len(changes))
+    difference = replace(difference, policies=[replace(each, policy_id=None) for each in difference.policies])
+    return FileChange(read, _owner(read), PolicySet("", held), changes, difference)
+
+
+def _owner(read: "ReadFile") -> Owner:
+    return Owner(read.file.agent_ref, read.file.group_name)
+
+
+def meanings(files: Sequence[FileChange], sets: "Sets | None") -> dict[str, Meaning]:
+    """What each file that changes something means, by owner; all files are applied at once.
+
+    sets: has the policies of owners without a file; None if there are none. An agent's are judged with those of its
+    groups and of the workspace, the others beside a grant of every tool.
+    """
+    known = {file.owner: _both_sides(file.changes) for file in files}
+    groups = {} if sets is None else {agent_id: agent.groups for agent_id, agent in sets.agents()}
+    found = {}
+    for file in files:
+        if not file.difference.is_any:
+            continue
+        others = [] if file.owner == WORKSPACE else [WORKSPACE]
+        if file.owner.agent_id is not None:
+            own = groups.get(file.owner.agent_id, file.read.file.new_agent.groups)
+            others += [Owner(group=group) for group in own]
+        sides = [_both_sides(file.changes), *(_policies(owner, known, sets) for owner in others)]
+        before, after = ([policy for side in sides for policy in side[place]] for place in range(2))
+        beside = [] if file.owner.agent_id is not None else [_EVERY_TOOL]
+        found[file.difference.owner] = compare_meaning([*beside, *before], [*beside, *after])
+    return found
+
+
+def _policies(owner: Owner, known: Mapping[Owner, _Both], sets: "Sets | None") -> _Both:
+    if owner in known:
+        return known[owner]
+    held = [] if sets is None else sets.get(owner).policies
+    return held, held
+
+
+def _both_sides(changes: Sequence[PolicyChange]) -> _Both:
+    """The policies before and after; new ones are the youngest."""
+    after = [each.after for each in changes if each.after is not None]
+    named = [
+        policy if policy.id else replace(policy, id=f"new {place}", created_ms=_LATER_MS + place)
+        for place, policy in enumerate(after)
+    ]
+    return [each.before for each in changes if each.before is not None], named
+
+
+def as_plain(meaning: Meaning) -> dict[str, Any]:
+    """The meaning for programs."""
+    flips = [
+        {
+            "from": flip.before.result,
+            "to": flip.after.result,
+            "tool": flip.tool,
+            "like": flip.like,
+            "parameters": flip.call.parameters,
+            "context": flip.call.context,
+            "at": rfc3339(flip.at_us // 1000),
+            "full": flip.full or None,
+            "before": flip.before.reason,
+            "after": flip.after.reason,
+        }
+        for flip in meaning.flips
+    ]
+    plain: dict[str, Any] = msgspec.to_builtins(
+        {"flips": flips, "tools": meaning.kinds, "calls": meaning.tried, "complete": False}
+    )
+    return plain
+
+
+def terminal_lines(meaning: Meaning) -> Iterator[str]:
+    """Lines for a terminal. Nothing in a policy can move the cursor or reorder a line."""
+    for flip in meaning.flips:
+        yield from map(with_hidden_shown, _flip_lines(flip))
+    change = "No other change" if meaning.flips else "No change"
+    yield f"{change} in {meaning.tried:,} calls of {meaning.kinds} kinds of tools; not a proof"
+
+
+def markdown_lines(meanings_by_owner: Mapping[str, Meaning]) -> Iterator[str]:
+    """Lines for a comment on a pull request."""
+    for owner, meaning in meanings_by_owner.items():
+        yield ""
+        yield f"**{as_code(owner)}**, in meaning"
+        yield ""
+        yield "````"
+        yield from up_to(COMMENT_LENGTH // (2 * len(meanings_by_owner)), terminal_lines(meaning))
+        yield "````"
+
+
+def _flip_lines(flip: Flip) -> Iterator[str]:
+    given = msgspec.json.encode(flip.call.parameters).decode()
+    context = {name: each for name, each in flip.call.context.items() if name not in ("session", "request")}
+    beside = f" context {msgspec.json.encode(context).decode()}" if context else ""
+    more = f", as {len(flip.like)} others" if len(flip.like) > 1 else f", as {flip.like[0]}" if flip.like else ""
+    yield f"{flip.before.result} → {flip.after.result}  {flip.tool} {given}{beside}{more}"
+    if flip.full:
+        yield f"  while      {flip.full}"
+    yield f"  before     {flip.before.reason}"
+    yield f"  after      {flip.after.reason}"
