@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Answer = ToolMessage | Command[Any]
+MARK = "remit: paused"
 
 
 class RemitMiddleware(AgentMiddleware[Any, Any]):
     """A tool runs only if Remit allows the call; otherwise the model is told why not.
 
     interrupt: a call that a person must approve pauses the graph (LangGraph's `interrupt`), whose value has the
-    approval's id. Resume it once the approval is decided. Without `interrupt`, the model is told to repeat the call
-    later.
+    approval's id. Resume it once the approval is decided; the tool's own interrupts get answers of their own. Without
+    `interrupt`, the model is told to repeat the call later.
     user_request: the human messages are the user's own, and are sent as `context.request`. Leave it out for an agent
     that another agent talks to, or that a schedule starts: then a model or a program has written them.
     If there is no decision, the run ends with the RemitError, and the tool has not run.
@@ -50,10 +52,11 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """The tool's answer, or why it was not called."""
         request, call = _copied(request)
+        was_paused = self._interrupts and _was_paused(_configurable(request))
         try:
             self._enforcer.check(call["name"], call["args"], self._vouched(request))
         except NotAllowed as refusal:
-            return self._refused(call, refusal)
+            return self._refused(request, refusal, was_paused=was_paused)
         return handler(request)
 
     async def awrap_tool_call(
@@ -61,20 +64,50 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
     ) -> Answer:
         """As `wrap_tool_call`, with `await`."""
         request, call = _copied(request)
+        was_paused = self._interrupts and _was_paused(_configurable(request))
         try:
             await self._async_enforcer.check(call["name"], call["args"], self._vouched(request))
         except NotAllowed as refusal:
-            return self._refused(call, refusal)
+            return self._refused(request, refusal, was_paused=was_paused)
         return await handler(request)
 
     def _vouched(self, request: ToolCallRequest) -> dict[str, str]:
         return _session(request) | (_request(request) if self._has_user else {})
 
-    def _refused(self, call: Any, refusal: NotAllowed) -> ToolMessage:
-        if self._interrupts and isinstance(refusal, ApprovalPending):
-            # The first time, this pauses the graph. A resumed call gets here only if Remit still does not allow it.
-            interrupt({"approval_id": refusal.approval_id, "tool": refusal.tool, "message": str(refusal)})
+    def _refused(self, request: ToolCallRequest, refusal: NotAllowed, *, was_paused: bool) -> ToolMessage:
+        if self._interrupts and not was_paused and isinstance(refusal, ApprovalPending):
+            _pause(
+                _configurable(request),
+                {"approval_id": refusal.approval_id, "tool": refusal.tool, "message": str(refusal)},
+            )
+        call = request.tool_call
         return ToolMessage(refusal.for_agent(), tool_call_id=call["id"], name=call["name"], status="error")
+
+
+# A graph that is resumed runs its task again from the beginning, and gives the answers so far to the task's interrupts
+# in their order. Once Remit allows a call, it does not interrupt any more, so the tool would get the answer to Remit's
+# pause as the answer to its own first question. So a pause of Remit is two entries: a mark, and the answer.
+
+
+def _pause(conf: dict[str, Any], value: dict[str, Any]) -> None:
+    """Pauses the graph, and marks the pause as Remit's. Does nothing where the tool already has an answer."""
+    pad = conf["__pregel_scratchpad"]
+    if pad.interrupt_counter() == len(pad.resume):
+        pad.resume.append({MARK: value})
+        conf["__pregel_send"]([("__resume__", pad.resume)])  # kept in the checkpoint with the pause
+        interrupt(value)
+
+
+def _was_paused(conf: dict[str, Any]) -> bool:
+    """Whether the next pause of this task was Remit's. Its answer is taken; without one, the graph pauses again."""
+    pad = conf["__pregel_scratchpad"]
+    place = pad.interrupt_counter()
+    mark = pad.resume[place] if place < len(pad.resume) else None
+    if isinstance(mark, dict) and MARK in mark:
+        interrupt(mark[MARK])
+        return True
+    pad.interrupt_counter._counter = itertools.count(place).__next__  # noqa: SLF001 - the tool's own is the next one
+    return False
 
 
 def _copied(request: ToolCallRequest) -> tuple[ToolCallRequest, ToolCall]:
@@ -83,9 +116,16 @@ def _copied(request: ToolCallRequest) -> tuple[ToolCallRequest, ToolCall]:
     return request.override(tool_call=call), call
 
 
+def _config(request: ToolCallRequest) -> Any:
+    return getattr(request.runtime, "config", None) or {}
+
+
+def _configurable(request: ToolCallRequest) -> dict[str, Any]:
+    return _config(request).get("configurable") or {}
+
+
 def _session(request: ToolCallRequest) -> dict[str, str]:
-    config = getattr(request.runtime, "config", None) or {}
-    session = (config.get("configurable") or {}).get("thread_id") or config.get("run_id")
+    session = _configurable(request).get("thread_id") or _config(request).get("run_id")
     return {"session": str(session)} if session else {}
 
 

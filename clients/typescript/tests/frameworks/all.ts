@@ -4,4 +4,5 @@ import "./adapters.test.js";
 import "./interrupts.test.js";
 import "./mcp.test.js";
 import "./pages.test.js";
+import "./pauses.test.js";
 import "./what_runs.test.js";
