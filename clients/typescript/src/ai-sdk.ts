@@ -8,6 +8,12 @@ import { forAgent } from "./errors.js";
 
 interface Options {
   toolCallId?: string;
+  messages?: readonly Message[];
+}
+
+interface Message {
+  role: string;
+  content: string | readonly { type: string; toolCallId?: string; approvalId?: string }[];
 }
 
 interface AiTool {
@@ -67,9 +73,25 @@ function guarded(asked: AskedOnce, name: string, tool: AiTool, { pause }: AiSdkO
     await enforcer.report(decision, "executed");
   }
   const streams = Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
-  const needsApproval = (input: unknown, { toolCallId }: Options = {}) =>
-    asked.isPending(toolCallId, name, snapshot(input));
+  // Before it runs a call that was approved, version 6 asks once more, and refuses the call if none is needed. Remit is
+  // asked when the call runs: to ask here, too, would use the approval up.
+  const needsApproval = async (input: unknown, { toolCallId, messages }: Options = {}) =>
+    isAnswered(toolCallId, messages) || asked.isPending(toolCallId, name, snapshot(input));
   return { ...tool, execute: streams ? stream : run, ...(pause ? { needsApproval } : {}) };
+}
+
+/** Whether the conversation ends with the answer to the SDK's approval request for this call. */
+function isAnswered(toolCallId: string | undefined, messages: readonly Message[] = []): boolean {
+  const last = messages.at(-1);
+  if (toolCallId === undefined || last?.role !== "tool") return false;
+  const parts = (message: Message) => (typeof message.content === "string" ? [] : message.content);
+  const answered = new Set(
+    parts(last).flatMap(({ type, approvalId }) => (type === "tool-approval-response" ? [approvalId] : [])),
+  );
+  const requests = messages.filter(({ role }) => role === "assistant").flatMap(parts);
+  return requests.some(
+    (part) => part.type === "tool-approval-request" && part.toolCallId === toolCallId && answered.has(part.approvalId),
+  );
 }
 
 /** What the SDK takes for the output: of several, the last. */

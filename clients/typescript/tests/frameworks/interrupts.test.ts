@@ -15,6 +15,15 @@ import { guardTool as guardOpenAI } from "../../src/openai-agents.js";
 import { ESCALATED, FaultyServer, KEY, PATIENT_MS, type Said, YES } from "../faults.js";
 import { aiModel, langChainAgent, NAME, openAIModel, openAITools, PARAMETERS, THREAD } from "./scripted.js";
 
+const optional = (name: string): Promise<any> => import(name).catch(() => undefined);
+/** Those with approval requests: not version 5. Beside the newest version, there is a 6. */
+const AI_SDKS = (
+  [
+    ["of this folder", ai, aiTest],
+    ["6", await optional("ai-6"), await optional("ai-6/test")],
+  ] as [string, typeof ai, object][]
+).filter(([, , mocks]) => mocks && "MockLanguageModelV3" in mocks);
+
 async function asking(...answers: Said[]) {
   const server = await FaultyServer.start(answers);
   return { server, remit: new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS }), ran: [] as unknown[] };
@@ -52,26 +61,49 @@ for (const [says, answers, runs] of [
     server.close();
   });
 
-  // Version 5 has no approval requests.
-  const hasRequests = "MockLanguageModelV3" in aiTest;
-  if (hasRequests) {
-    test(`AI SDK: ${says}`, async () => {
+  for (const [version, sdk, mocks] of AI_SDKS) {
+    test(`AI SDK ${version}: ${says}`, async () => {
       const { server, remit, ran } = await asking(...answers);
       const execute = async (input: object) => (ran.push(input), "paid");
-      const tools = guardTools(remit, "desk", { [NAME]: ai.tool({ inputSchema: z.any(), execute }) }, { pause: true });
+      const tools = guardTools(remit, "desk", { [NAME]: sdk.tool({ inputSchema: z.any(), execute }) }, { pause: true });
       const messages: any[] = [{ role: "user", content: "refund" }];
-      const paused: any = await ai.generateText({ model: aiModel(), tools, messages } as any);
+      const model = aiModel(PARAMETERS, mocks);
+      const paused: any = await sdk.generateText({ model, tools, messages } as any);
       const request = paused.content.find((part: any) => part.type === "tool-approval-request");
       assert.deepEqual(ran, []);
       const approval = { type: "tool-approval-response", approvalId: request.approvalId, approved: true };
       messages.push(...paused.response.messages, { role: "tool", content: [approval] });
-      const resumed = await ai.generateText({ model: aiModel(), tools, messages } as any);
+      const resumed = await sdk.generateText({ model, tools, messages } as any);
       assert.equal(ran.length, runs);
       assert.match(resumed.text, runs ? /paid/ : /once it is approved/);
+      assert.equal(server.asked.length, 2, "once before the pause and once after it");
       server.close();
     });
   }
 }
+
+test("AI SDK: the next call with the same id is asked about, although the one before was approved", async () => {
+  for (const [, sdk, mocks] of AI_SDKS) {
+    const { server, remit, ran } = await asking(ESCALATED, YES, ESCALATED);
+    const execute = async (input: object) => (ran.push(input), "paid");
+    const tools = guardTools(remit, "desk", { [NAME]: sdk.tool({ inputSchema: z.any(), execute }) }, { pause: true });
+    const messages: any[] = [{ role: "user", content: "refund" }];
+    const model = aiModel(PARAMETERS, mocks);
+    const approve = ({ content, response }: any) => {
+      const { approvalId } = content.find((part: any) => part.type === "tool-approval-request");
+      const answer = { type: "tool-approval-response", approvalId, approved: true };
+      messages.push(...response.messages, { role: "tool", content: [answer] });
+    };
+    approve(await sdk.generateText({ model, tools, messages } as any));
+    const ended: any = await sdk.generateText({ model, tools, messages } as any);
+    messages.push(...(ended.responseMessages ?? ended.response.messages)); // version 7 has all of the run's there
+    messages.push({ role: "user", content: "again" });
+    const again: any = await sdk.generateText({ model, tools, messages } as any);
+    assert.ok(again.content.some((part: any) => part.type === "tool-approval-request"));
+    assert.deepEqual([ran.length, server.asked.length], [1, 3]);
+    server.close();
+  }
+});
 
 test("a call that needs no approval is asked about once", async () => {
   const { server, remit, ran } = await asking(YES);

@@ -37,8 +37,8 @@ export const PARAMETERS = { amount: 120, lines: [1] };
 const schema = z.object({ amount: z.number(), lines: z.array(z.number()) });
 
 /** The AI SDK's own test model, in the shape of the SDK's major version: calls the tool, then repeats what it read. */
-export function aiModel(input: object = PARAMETERS): any {
-  const mocks = aiTest as unknown as Record<string, new (options: object) => unknown>;
+export function aiModel(input: object = PARAMETERS, ofSdk: object = aiTest): any {
+  const mocks = ofSdk as Record<string, new (options: object) => unknown>;
   const Mock = mocks["MockLanguageModelV4"] ?? mocks["MockLanguageModelV3"] ?? mocks["MockLanguageModelV2"]!;
   const isOld = !mocks["MockLanguageModelV3"];
   const usage = isOld
