@@ -57,7 +57,7 @@ def test_each_way_in_has_a_test_for_each_way_to_differ():
         "`POST /access/v1/evaluations`",
         *(f"`{door.path.removesuffix('/{path}')}`" for door in DOORS.values() if door.read_at is not None),
         *(f"`POST {door.path}`" for door in DOORS.values() if door.read_at is None),
-        *("`remit-mcp`", "Python: guard", "TypeScript: guard"),
+        *("`remit-client mcp`", "Python: guard", "TypeScript: guard"),
         *(f"Python: `{name}`" for name in python - {"enforcement"}),
         *(f"TypeScript: `{name}`" for name in typescript - {"client"}),
     }

@@ -1,4 +1,4 @@
-"""Question: how much time does the client add to a bare POST, and remit-mcp to a connection without a proxy?
+"""Question: how much time does the client add to a bare POST, and its proxy to a connection without a proxy?
 
 Rows alternate call by call, so that load on the machine affects all of them alike. Run with the service up and a key
 that may
@@ -21,7 +21,7 @@ from remit_client import Remit, calls
 
 COUNT = int(sys.argv[1]) if sys.argv[1:] else 500
 SERVER = [sys.executable, str(Path(__file__).parents[1] / "tests/frameworks/sdk_server.py")]
-PROXY = str(Path(sys.executable).parent / "remit-mcp")
+PROXY = str(Path(sys.executable).parent / "remit-client")
 PARAMETERS = {"amount": 120}
 
 
@@ -54,16 +54,16 @@ def ask_over_http(remit: Remit, agent: str) -> None:
 
 
 async def call_over_mcp(agent: str) -> None:
-    """The same tool of the same server over stdio, alone and behind remit-mcp."""
-    behind = ["--agent", agent, "--timeout", "20", "--", *SERVER]
+    """The same tool of the same server over stdio, alone and behind remit-client mcp."""
+    behind = ["mcp", "--agent", agent, "--timeout", "20", "--", *SERVER]
     commands = {
         "MCP server": StdioServerParameters(command=SERVER[0], args=SERVER[1:]),
-        "MCP server behind remit-mcp": StdioServerParameters(command=PROXY, args=behind, env=dict(os.environ)),
+        "MCP server behind remit-client mcp": StdioServerParameters(command=PROXY, args=behind, env=dict(os.environ)),
     }
     times: dict[str, list[float]] = {name: [] for name in commands}
     async with (
         Client(stdio_client(commands["MCP server"])) as alone,
-        Client(stdio_client(commands["MCP server behind remit-mcp"])) as proxied,
+        Client(stdio_client(commands["MCP server behind remit-client mcp"])) as proxied,
     ):
         spent_us = proxies_cpu_us()
         for _ in range(COUNT):
@@ -75,11 +75,11 @@ async def call_over_mcp(agent: str) -> None:
         spent_us = proxies_cpu_us() - spent_us
     for name, taken in times.items():
         row(name, taken, times["MCP server"])
-    print(f"remit-mcp took {spent_us / COUNT:.0f} us of a core for each call")
+    print(f"remit-client mcp took {spent_us / COUNT:.0f} us of a core for each call")
 
 
 def proxies_cpu_us() -> float:
-    """Microseconds of a core that our remit-mcp has taken so far; 0 where there is no /proc."""
+    """Microseconds of a core that our proxy has taken so far; 0 where there is no /proc."""
     listed = Path("/proc/self/task").glob("*/children")
     children = [Path("/proc", child) for one in listed for child in one.read_text().split()]
     ours = [child for child in children if PROXY in (child / "cmdline").read_text()]

@@ -352,7 +352,7 @@ def test_a_call_is_immutable():
 
 
 def test_what_an_agent_may_call_is_told_by_the_service(admin, remit, agent):
-    """By tool, with the statuses that `remit-mcp` and the adapters know."""
+    """By tool, with the statuses that the proxy and the adapters know."""
     known = [{"name": name} for name in ("refund.create", "refund.delete_all")]
     assert admin.send(calls.put_catalog(known))["added"] == ["refund.create", "refund.delete_all"]
     never = {"type": "tool_denylist", "tools": ["refund.delete_all"]}

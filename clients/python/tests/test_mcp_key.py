@@ -1,4 +1,4 @@
-"""The server that remit-mcp starts cannot read the API key from remit-mcp."""
+"""The server that the proxy starts cannot read the API key from it."""
 
 import json
 import os
@@ -25,15 +25,15 @@ PLAIN = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.getuid() == 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the switch is one of Linux")
-@pytest.mark.parametrize("parent", ["remit-mcp", "a program that does not care"])
+@pytest.mark.parametrize("parent", ["the proxy", "a program that does not care"])
 def test_a_server_cannot_read_the_key_from_its_parent(parent, tmp_path):
     """Neither from the environment that it inherits, nor from ours, nor from our memory. Another program shows all."""
     spy = tmp_path / "spy.py"
     spy.write_text(SPY)
     server = [sys.executable, str(spy)]
     main = "from remit_client.mcp.command import main; main()"
-    command = [*PLAIN, sys.executable, "-c", main, "--agent", "a", "--", *server]
-    if parent != "remit-mcp":
+    command = [*PLAIN, sys.executable, "-c", main, "mcp", "--agent", "a", "--", *server]
+    if parent != "the proxy":
         command = [*PLAIN, sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])", *server]
     env = {"PATH": os.environ["PATH"], "REMIT_URL": "http://127.0.0.1:1", "REMIT_API_KEY": KEY}
     pipe = subprocess.PIPE
@@ -43,7 +43,7 @@ def test_a_server_cannot_read_the_key_from_its_parent(parent, tmp_path):
         running.wait(20)
     found = json.loads(line)["params"]
     own = found.pop("own")
-    if parent == "remit-mcp":
+    if parent == "the proxy":
         assert KEY not in own.values()
         assert found == dict.fromkeys(("environ", "mem", "maps"), "PermissionError")
     else:

@@ -1,4 +1,4 @@
-"""remit-mcp passes on no message that a server could read as a call other than the one judged."""
+"""The proxy passes on no message that a server could read as a call other than the one judged."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Behind remit-mcp, servers in other languages run what was judged: they read JSON differently, and Remit decides."""
+"""Behind the proxy, servers in other languages run what was judged: they read JSON differently, and Remit decides."""
 
 import json
 import os
@@ -125,12 +125,12 @@ class Talk:
 
 @pytest.fixture
 def proxied(service, admin, asking_key):
-    """Starts remit-mcp in front of a server, for an agent of its own; gives both."""
+    """Starts the proxy in front of a server, for an agent of its own; gives both."""
     agent = admin.send(calls.create_agent("payer")).id
     admin.send(calls.create_policy(agent, "payments", RULES))
 
     def start(server):
-        command = [sys.executable, "-c", MAIN, "--agent", agent, "--timeout", "20", "--", *server]
+        command = [sys.executable, "-c", MAIN, "mcp", "--agent", agent, "--timeout", "20", "--", *server]
         return agent, Talk(command, REMIT_URL=service.url, REMIT_API_KEY=asking_key)
 
     return start

@@ -47,7 +47,7 @@ SESSION_REQUEST = {
     "expiresAt": _UNTIL,
 }
 SIGN_IN_OPTIONS = {
-    "provider": {"name": "Example SSO", "issuer": "https://sso.example.com", "cliClientId": "remit-cli"},
+    "provider": {"name": "Example SSO", "issuer": "https://sso.example.com", "cliClientId": "remit-command-line"},
     "only": False,
 }
 HEALTH = {"status": "ok"}

@@ -1,7 +1,7 @@
 """Asks Remit before an AI agent's tool runs.
 
 `Remit` and `AsyncRemit` ask; `.guard` runs a tool only if it is allowed. Adapters for frameworks are separate
-modules, such as `remit_client.langchain`; `remit-mcp` sits between any MCP client and server.
+modules, such as `remit_client.langchain`; `remit-client mcp` sits between any MCP client and server.
 """
 
 from remit_client._async.client import AsyncRemit

@@ -1,4 +1,4 @@
-"""remit-mcp between real MCP clients and servers, and between plain lines for claims about the wire itself."""
+"""The proxy between real MCP clients and servers, and between plain lines for claims about the wire itself."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from service import answer
 from remit_client import calls
 
 HERE = Path(__file__).parent
-PROXY = str(Path(sys.executable).parent / "remit-mcp")
+PROXY = str(Path(sys.executable).parent / "remit-client")
 KEY = "svc_" + "0" * 32
 ESCALATED = YES | {"allowed": False, "result": "escalated", "approval": {"id": "a1", "status": "pending"}}
 EVERY_TOOL = [{"type": "tool_denylist", "tools": ["refund_delete"]}, {"type": "tool_allowlist", "tools": ["*"]}]
@@ -32,10 +32,10 @@ def environment(url, key=KEY):
 
 
 class Lines:
-    """remit-mcp in front of the echo server, as a client that writes and reads lines."""
+    """The proxy in front of the echo server, as a client that writes and reads lines."""
 
     def __init__(self, url, *options, tools=2, key=KEY):
-        command = [PROXY, "--agent", "desk", "--session", "s1", *options, "--"]
+        command = [PROXY, "mcp", "--agent", "desk", "--session", "s1", *options, "--"]
         command += [sys.executable, HERE / "echo_server.py", str(tools)]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, env=environment(url, key), stdin=pipe, stdout=pipe, stderr=pipe)
@@ -143,7 +143,7 @@ class TestWhatPasses:
         """Threads read and write a terminal, because the event loop would change its mode."""
         ours, theirs = os.openpty()
         tty.setraw(theirs)
-        command = [PROXY, "--agent", "desk", "--", sys.executable, HERE / "echo_server.py"]
+        command = [PROXY, "mcp", "--agent", "desk", "--", sys.executable, HERE / "echo_server.py"]
         env = environment(faulty(answer(200, YES)).url)
         with (
             os.fdopen(theirs, "rb", 0) as given,
@@ -285,14 +285,17 @@ class TestWhoLeavesFirst:
     @pytest.mark.parametrize("arguments", [[], ["--url", "http://x", "--", "true"], ["--context", "x", "--", "true"]])
     def test_a_mistake_in_the_configuration_is_named(self, arguments):
         ran = subprocess.run(
-            [PROXY, "--agent", "a", *arguments], env=environment("http://127.0.0.1:1"), capture_output=True, text=True
+            [PROXY, "mcp", "--agent", "a", *arguments],
+            env=environment("http://127.0.0.1:1"),
+            capture_output=True,
+            text=True,
         )
         assert ran.returncode == 2
         assert "--" in ran.stderr
 
     def test_a_server_that_does_not_exist_is_named(self):
         ran = subprocess.run(
-            [PROXY, "--agent", "a", "--", "no-such-server"],
+            [PROXY, "mcp", "--agent", "a", "--", "no-such-server"],
             env=environment("http://127.0.0.1:1"),
             capture_output=True,
             text=True,
@@ -310,7 +313,7 @@ def desk(admin):
 
 @pytest.fixture(params=["stdio", "url"])
 def proxied(request, service, asking_key, desk):
-    """The transport of an SDK client to remit-mcp, in front of the SDK's server."""
+    """The transport of an SDK client to the proxy, in front of the SDK's server."""
     server = None
     target = ["--", sys.executable, str(HERE / "sdk_server.py")]
     if request.param == "url":
@@ -318,7 +321,7 @@ def proxied(request, service, asking_key, desk):
         server = subprocess.Popen([sys.executable, HERE / "sdk_server.py", str(port)], stderr=subprocess.DEVNULL)
         _wait_for(port)
         target = ["--url", f"http://127.0.0.1:{port}/mcp"]
-    options = ["--agent", desk, "--timeout", "20", *target]
+    options = ["mcp", "--agent", desk, "--timeout", "20", *target]
     yield StdioServerParameters(command=PROXY, args=options, env=environment(service.url, asking_key))
     if server is not None:
         server.terminate()
@@ -360,7 +363,7 @@ async def test_an_sdk_client_and_server_do_not_notice(proxied, mode, admin, desk
 async def test_a_published_server_works_behind_it(service, asking_key, desk):
     """mcp-server-time, as anybody would start it."""
     command = [sys.executable, "-m", "mcp_server_time", "--local-timezone", "UTC"]
-    args = ["--agent", desk, "--timeout", "20", "--", *command]
+    args = ["mcp", "--agent", desk, "--timeout", "20", "--", *command]
     server = StdioServerParameters(command=PROXY, args=args, env=environment(service.url, asking_key))
     async with Client(stdio_client(server), mode="legacy") as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == {"get_current_time", "convert_time"}

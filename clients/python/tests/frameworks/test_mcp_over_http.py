@@ -1,4 +1,4 @@
-"""The channel of remit-mcp to a server at a URL."""
+"""The channel of the proxy to a server at a URL."""
 
 import asyncio
 import contextlib

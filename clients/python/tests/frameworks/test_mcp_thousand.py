@@ -1,4 +1,4 @@
-"""A client of the SDK sees the same of a server with 1,000 tools with and without remit-mcp between them."""
+"""A client of the SDK sees the same of a server with 1,000 tools with and without the proxy between them."""
 
 import sys
 
@@ -22,8 +22,8 @@ def desk(admin):
 
 @pytest.fixture
 def behind(service, asking_key, desk):
-    """The server behind remit-mcp."""
-    args = ["--agent", desk, "--timeout", "20", "--", *SERVER]
+    """The server behind the proxy."""
+    args = ["mcp", "--agent", desk, "--timeout", "20", "--", *SERVER]
     return StdioServerParameters(command=PROXY, args=args, env=environment(service.url, asking_key))
 
 

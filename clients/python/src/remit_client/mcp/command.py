@@ -1,4 +1,4 @@
-"""The command `remit-mcp`."""
+"""The program `remit-client`, whose command `mcp` is the proxy."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ PR_SET_DUMPABLE = 4
 CANNOT_BEGIN, SERVER_ENDED = 2, 1
 EXAMPLE = """\
 In an MCP configuration, put it in front of the server's own command:
-  {"command": "remit-mcp", "args": ["--agent", "laptop", "--", "npx", "some-mcp-server"],
+  {"command": "remit-client", "args": ["mcp", "--agent", "laptop", "--", "python", "server.py"],
    "env": {"REMIT_URL": "https://remit.example.com", "REMIT_API_KEY": "svc_…"}}
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Exit with 0 when the client disconnects, 1 when the server ends first, 2 when the proxy cannot start."""
-    parser = _parser()
+    parser, of_mcp = _parsers()
     options = parser.parse_args(arguments)
     if bool(options.url) == bool(options.command):
-        parser.error("name exactly one server: --url URL, or -- COMMAND …")
+        of_mcp.error("name exactly one server: --url URL, or -- COMMAND …")
     _keep_memory_private()
-    logging.basicConfig(stream=sys.stderr, format="remit-mcp: %(message)s", level=logging.WARNING)
+    logging.basicConfig(stream=sys.stderr, format="remit-client mcp: %(message)s", level=logging.WARNING)
     try:
         code = asyncio.run(_run(options))
     except (OSError, ValueError) as error:
@@ -101,10 +101,13 @@ def _pairs(given: Sequence[str], separator: str, option: str) -> dict[str, str]:
     return found
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="remit-mcp",
-        usage="remit-mcp --agent ID [options] (--url URL | -- COMMAND …)",
+def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The program's, and that of its command `mcp`."""
+    program = argparse.ArgumentParser(prog="remit-client", description="What needs Remit's client and no code.")
+    parser = program.add_subparsers(metavar="COMMAND", required=True).add_parser(
+        "mcp",
+        help="ask Remit before each tool call of an MCP client",
+        usage="remit-client mcp --agent ID [options] (--url URL | -- COMMAND …)",
         description="A proxy between an MCP client and an MCP server that asks Remit before each tool call.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -122,4 +125,4 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--session", default=uuid.uuid4().hex, help="context.session (default: a new one each start)")
     parser.add_argument("--remit-url", help="Remit's address (default: REMIT_URL); the key is always REMIT_API_KEY")
     parser.add_argument("command", nargs="*", help=argparse.SUPPRESS)
-    return parser
+    return program, parser
