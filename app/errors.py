@@ -219,8 +219,8 @@ class IdempotencyConflict(AppError, status=409, code="IDEMPOTENCY_CONFLICT"):
 
 
 class IdempotencyStale(AppError, status=409, code="IDEMPOTENCY_STALE"):
-    """The first answer to this Idempotency-Key is no longer valid: the agent or its policies have changed since, a
-    time window has closed, or the call was reported as not executed.
+    """What this Idempotency-Key was answered is no longer valid: the agent or its policies have changed since it
+    allowed the call, a time window has closed, the call's outcome was reported, or another call has used the approval.
     """
 
 

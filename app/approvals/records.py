@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from app.model.actors import Via
-from app.model.approvals import AccessRequest, Approval, ApprovalStatus, Approvers, Person, Said
+from app.model.approvals import ENDS, AccessRequest, Approval, ApprovalStatus, Approvers, Person, Said
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
@@ -84,10 +84,7 @@ async def drop_old_ids(client: Client, keyspace: Keyspace, now_ms: int) -> None:
 
 def _status(record: dict[str, str], now_ms: int) -> ApprovalStatus:
     status = ApprovalStatus(record["status"])
-    ends_ms = {
-        ApprovalStatus.PENDING: record["expires_ms"],
-        ApprovalStatus.APPROVED: record.get("usable_until_ms"),
-    }.get(status)
+    ends_ms = record.get(ENDS.get(status, ""))
     return ApprovalStatus.EXPIRED if ends_ms is not None and now_ms >= number_of(ends_ms) else status
 
 

@@ -82,6 +82,9 @@ class ApprovalStatus(StrEnum):
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
 """The status of an approval that can still be decided or used, unless its time is over."""
 
+ENDS = {ApprovalStatus.PENDING: "expires_ms", ApprovalStatus.APPROVED: "usable_until_ms"}
+"""By status, the field of its record that says when that ends."""
+
 
 class Person(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Who asked or decided, with their name at that time.

@@ -217,18 +217,81 @@ def test_another_workspaces_approval_is_unknown(tenant, agent_id, store):
     stranger.close()
 
 
-def test_an_idempotency_key_repeats_the_question_only_while_it_waits(tenant, agent_id, person):
-    """Once somebody has decided, the client must ask again with a new key."""
-    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
-    headers = {"Idempotency-Key": str(uuid.uuid4())}
-    first, again = (tenant.reader.post("/v1/authorize", json=call, headers=headers) for _ in range(2))
-    assert again.json()["approval"] == first.json()["approval"]
-    assert again.headers["Idempotency-Replayed"] == "true"
-    approve(person, first.json()["approval"]["id"])
-    stale = tenant.reader.post("/v1/authorize", json=call, headers=headers)
+class Named:
+    """A call with an Idempotency-Key, asked on whichever replica."""
+
+    def __init__(self, tenant, agent_id, amount=5):
+        call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": amount}}
+        self._asked = {"json": call, "headers": {"Idempotency-Key": str(uuid.uuid4())}}
+        self._reader = tenant.reader
+
+    def ask(self, reader=None):
+        return (reader or self._reader).post("/v1/authorize", **self._asked)
+
+
+def test_a_named_call_waits_for_people_and_then_uses_their_approval_once(tenant, agent_id, person, replicas):
+    """Every replica repeats the question while it waits; the answer after the approval takes its place."""
+    named = Named(tenant, agent_id)
+    with replicas[1].client(tenant.read_key) as other:
+        first, again = named.ask(), named.ask(other)
+        assert (again.json(), again.headers["Idempotency-Replayed"]) == (first.json(), "true")
+        shown = person.get(f"/v1/approvals/{first.json()['approval']['id']}").json()
+        assert shown["requests"] == 1
+        approve(person, shown["id"])
+        allowed = [named.ask(other), named.ask(), named.ask(other)]
+    assert {each.json()["id"] for each in allowed} == {allowed[0].json()["id"]} != {first.json()["id"]}
+    assert allowed[0].json()["result"] == "allowed"
+    assert person.get(f"/v1/approvals/{shown['id']}").json()["status"] == "consumed"
+    assert Named(tenant, agent_id).ask().json()["result"] == "escalated", "another call"
+
+
+@pytest.mark.parametrize("verdict", ["deny", "cancel"])
+def test_a_named_call_that_people_refused_asks_nobody_again(tenant, agent_id, person, verdict):
+    """It gets its first answer, with what became of the approval."""
+    named = Named(tenant, agent_id)
+    first = named.ask().json()
+    decides = tenant.reader if verdict == "cancel" else person
+    ended = decides.post(f"/v1/approvals/{first['approval']['id']}/{verdict}", json={}).json()
+    again = named.ask().json()
+    assert again == first | {"approval": first["approval"] | {"status": ended["status"]}}
+    assert person.get("/v1/approvals", params={"status": "pending"}).json() == []
+
+
+def test_a_named_call_that_a_full_limit_asked_about_waits_for_people(tenant, person):
+    """Room in the limit does not answer the question; the approval does, and is used once."""
+    limit = {**BESIDE["limit"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600, "refundable": True}}
+    agent = tenant.new_agent()["id"]
+    tenant.new_policy(agent, ALLOW, limit)
+    taken = ask(tenant, agent, 1)
+    named, other = Named(tenant, agent), Named(tenant, agent, 6)
+    first = named.ask().json()
+    assert (first["result"], other.ask().json()["result"]) == ("escalated", "escalated")
+    approve(person, first["approval"]["id"])
+    assert [named.ask().json()["result"] for _ in range(2)] == ["allowed", "allowed"]
+    for decision_id in (taken["id"], named.ask().json()["id"]):
+        report = tenant.reader.post(f"/v1/decisions/{decision_id}/outcome", json={"status": "not_executed"})
+        assert report.status_code == 200
+    assert (other.ask().json()["result"], ask(tenant, agent, 7)["result"]) == ("escalated", "allowed")
+
+
+def test_an_approval_that_another_call_has_used_is_not_this_calls(tenant, agent_id, person):
+    """It is 409: nobody is asked in vain, and whoever asks without the key is asked about anew."""
+    named = Named(tenant, agent_id)
+    approve(person, named.ask().json()["approval"]["id"])
+    assert ask(tenant, agent_id, 5)["result"] == "allowed"
+    stale = named.ask()
     assert (stale.status_code, stale.json()["error"]["code"]) == (409, "IDEMPOTENCY_STALE")
-    new = tenant.reader.post("/v1/authorize", json=call, headers={"Idempotency-Key": str(uuid.uuid4())})
-    assert new.json()["result"] == "allowed"
+
+
+def test_a_named_call_that_waits_is_judged_by_policies_that_have_changed(tenant, agent_id, person):
+    """The first answer allowed nothing, so a suspension or another policy counts at once."""
+    named, suspended = Named(tenant, agent_id), Named(tenant, agent_id, 6)
+    first = named.ask().json()
+    suspended.ask()
+    tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.*"]}, kind="guardrail")
+    assert (first["result"], named.ask().json()["result"]) == ("escalated", "denied")
+    tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": "suspended"})
+    assert "suspended" in suspended.ask().json()["reason"]
 
 
 def test_a_retry_of_a_call_that_was_let_through_names_its_approval_again(tenant, agent_id, person, replicas):

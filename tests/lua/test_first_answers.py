@@ -127,11 +127,10 @@ async def guard(scene, policies):
 
 
 @pytest.mark.parametrize("change", [suspend, edit, guard])
-@pytest.mark.parametrize("outcome", [ALLOWED, DENIED], ids=["allowed", "denied"])
-async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, outcome):
-    """I8: neither a yes nor a no; nothing is written, and no quota is taken a second time."""
+async def test_an_answer_from_before_a_change_is_not_repeated(scene, change):
+    """I8: after a yes, nothing is written, and no quota is taken a second time."""
     one = quota("one", 10, 60 * SECOND)
-    await commit(scene, Plan(outcome, (one,)))
+    await commit(scene, Plan(ALLOWED, (one,)))
     await change(scene, parts.policies(scene.client, scene.ids))
     tokens = (await scene.agents.load(scene.workspace_id, scene.agent.id)).tokens
     before = await scene.everything()
@@ -141,6 +140,26 @@ async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, out
 
     assert await scene.everything() == before
     assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), ANOTHER_KEY, tokens=tokens), Decision)
+
+
+@pytest.mark.parametrize("change", [suspend, edit, guard])
+async def test_a_no_from_before_a_change_is_decided_anew(scene, change):
+    """It took nothing. The new answer takes its place, and is forgotten when the first would have been."""
+    one = quota("one", 10, 60 * SECOND)
+    first = await commit(scene, Plan(DENIED, (one,)))
+    name = scene.keyspace.first_answer(scene.key.id, ASKED.key_digest)
+    await scene.client.call("PEXPIRE", name, 1_000_000)
+    counted = await scene.client.call("HGETALL", scene.keyspace.answer_counts(scene.key.id))
+    await change(scene, parts.policies(scene.client, scene.ids))
+    tokens = (await scene.agents.load(scene.workspace_id, scene.agent.id)).tokens
+
+    now, again = [await commit(scene, Plan(ALLOWED, (one,)), tokens=tokens) for _ in range(2)]
+
+    assert (now.outcome, now.repeated, now.id != first.id) == (ALLOWED, False, True)
+    assert (again.id, again.repeated) == (now.id, True)
+    assert len(await scene.admitted(one)) == 1
+    assert await scene.client.call("PTTL", name) <= 1_000_000
+    assert await scene.client.call("HGETALL", scene.keyspace.answer_counts(scene.key.id)) == counted
 
 
 @pytest.mark.parametrize(

@@ -206,9 +206,9 @@ AUTHORIZE = [
     Mutant(
         "answered-after-the-verdict",
         "app/authorize/commit/first_answers.py",
-        'record.get("status") != ApprovalStatus.PENDING',
-        'record.get("status") == ApprovalStatus.DENIED',
-        "a first answer that asked a person ends with the person's verdict",
+        "status in (ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED)",
+        "status is ApprovalStatus.APPROVED",
+        "a first answer is not repeated once another call has used the approval that it asked for",
     ),
 ]
 
@@ -254,6 +254,13 @@ LUA = [
         "elseif first[2] ~= version or first[3] ~= state.shared_version then",
         "elseif first[2] ~= version then",
         "a first answer ends with a change of a shared policy",
+    ),
+    Mutant(
+        "question-answered-by-room",
+        "lua/commit_decision/first_answers.lua",
+        "if stands and state.status == 'committed' then",
+        "if stands and state.status == 'committed' and state.result == 'escalated' then",
+        "a question that people were asked stands although a limit has room again",
     ),
     Mutant(
         "group-token-gone",

@@ -64,10 +64,10 @@ class CommitDecision:
     async def __call__(self, question: CommitQuestion) -> CommitAnswer:
         """The decision, already in the audit stream; or why there is none, with nothing written.
 
-        If the idempotency key was used before, the decision is the earlier one, provided that the agent and its
-        policies have not changed.
+        If the idempotency key was used before, the decision is the earlier one. It is a new one if the approval that
+        the earlier asked for is used now, or if the earlier allowed nothing and the agent or its policies have changed.
         Raises Unauthorized or ApiKeyExpired if the API key is no longer valid; IdempotencyConflict if the idempotency
-        key was used for another request, IdempotencyStale if the agent or its policies have changed since;
+        key was used for another request, IdempotencyStale if what it allowed has ended or may be forbidden now;
         StoreUnavailable if the backlog is full or the store did not answer (the decision may then be in the log,
         although it never arrived).
         """
@@ -95,7 +95,7 @@ class CommitDecision:
         if reply.status == self._done:
             return self._decision(question, reply)
         if reply.status == "repeated" and request.idempotency is not None:
-            return await first_decision(self._runner, question.caller, request.idempotency)
+            return await first_decision(self._runner, question.caller, request.idempotency, reply.time_us // 1000)
         return without_decision(reply)
 
     def _decision(self, question: CommitQuestion, reply: CommitReply) -> Decision:
@@ -153,7 +153,9 @@ class CommitDecision:
                 batch = keyspace.keyed_batch(caller.key_id, asked.batch)
                 arguments.add_part("keyed_batches", (batch,), (" ".join(macs),))
             stored = (keyspace.answer_counts(caller.key_id), keyspace.first_answer(caller.key_id, asked.key_digest))
-            arguments.add_part("first_answers", stored, (" ".join((str(self._first_answers_max), *macs)),))
+            step = question.approval
+            used = step.approval_id if step is not None and step.step == "use" else ""
+            arguments.add_part("first_answers", stored, (" ".join((str(self._first_answers_max), *macs)), used))
         if self._patience_us is None:
             arguments.add_part("explained", (), ())
         return arguments

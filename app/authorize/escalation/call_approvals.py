@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from app.authorize.commit import CommitAnswer
-from app.model.approvals import OPEN, ApprovalStatus, policies_that_asked, whole_record
+from app.model.approvals import ENDS, OPEN, ApprovalStatus, policies_that_asked, whole_record
 from app.model.decisions import Decision
 from app.model.escalations import Escalation
 from app.pdp.escalations import Approved
@@ -37,11 +37,10 @@ class CurrentApproval(Struct, frozen=True):
 
     def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
         """True if it has this status and its time has not passed."""
-        ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
         if self.record.get("status") != status:
             return False
         with decoding_record(f"The record of approval {self.id}"):
-            return now_ms < number_of(self.record[ends])
+            return now_ms < number_of(self.record[ENDS[status]])
 
 
 class CallApprovals:
