@@ -11,7 +11,7 @@ SWAPS = (
     (r"\basync def\b", "def"),
     (r"\basync (with|for)\b", r"\1"),
     (r"\bawait ", ""),
-    (r"\bAsync(Remit|Enforcer|Guard|Connections)\b", r"\1"),
+    (r"\bAsync(Remit|Enforcer|Gate|Guard|Connections)\b", r"\1"),
     (r"\b_async\b", "_sync"),
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),

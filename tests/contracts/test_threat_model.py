@@ -35,9 +35,9 @@ def test_the_rows_are_read_at_all():
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:60])
 def test_every_line_is_held_by_tests_that_exist(row):
     """A line without a test belongs under "Not protected against"."""
-    named = re.findall(r"`(test_\w+)`", row[2])
+    named = re.findall("`([^`]+)`", row[2])  # titles of tests in TypeScript are looked up by the next test
     assert named
-    assert set(named) <= WRITTEN
+    assert {name for name in named if name.startswith("test_")} <= WRITTEN
 
 
 def test_each_way_in_has_a_test_for_each_way_to_differ():
@@ -58,7 +58,7 @@ def test_each_way_in_has_a_test_for_each_way_to_differ():
         *(f"`{door.path.removesuffix('/{path}')}`" for door in DOORS.values() if door.read_at is not None),
         *(f"`POST {door.path}`" for door in DOORS.values() if door.read_at is None),
         *("`remit-client mcp`", "Python: guard", "TypeScript: guard"),
-        *(f"Python: `{name}`" for name in python - {"enforcement"}),
+        *(f"Python: `{name}`" for name in python - {"enforcement", "gate"}),
         *(f"TypeScript: `{name}`" for name in typescript - {"client"}),
     }
     letters = {row[0]: row[2] for row in ROWS if len(row[0]) == 1}

@@ -23,6 +23,7 @@ class Options(TypedDict, total=False):
     on_unavailable: OnUnavailable
     report_outcome: bool
     tool_name: ToolName
+    named: bool
 
 
 def async_enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> AsyncEnforcer:

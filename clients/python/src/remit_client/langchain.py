@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.tools.tool_node import ToolCallRequest
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, interrupt
 
-from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
-from remit_client.enforcement import Options, async_enforcer, enforcer
+from remit_client import AsyncRemit, Remit
+from remit_client.gate import Options, Place, Refused, Run, Waits, async_gate, gate
 from remit_client.user_requests import request_of
 
 if TYPE_CHECKING:
@@ -44,44 +44,78 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         **options: Unpack[Options],
     ) -> None:
         super().__init__()
-        self._enforcer = enforcer(remit, agent, **options)
-        self._async_enforcer = async_enforcer(remit, agent, **options)
+        self._gate = gate(remit, agent, **options)
+        self._async_gate = async_gate(remit, agent, **options)
         self._interrupts = interrupt
         self._has_user = user_request
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """The tool's answer, or why it was not called."""
-        request, call = _copied(request)
-        was_paused = self._interrupts and _was_paused(_configurable(request))
+        was_paused, call = self._was_paused(request), request.tool_call
+        verdict = self._gate.judge(call["name"], call["args"], self._vouched(request), _place(request))
+        if not isinstance(verdict, Run):
+            return self._refused(request, verdict, was_paused=was_paused)
         try:
-            self._enforcer.check(call["name"], call["args"], self._vouched(request))
-        except NotAllowed as refusal:
-            return self._refused(request, refusal, was_paused=was_paused)
-        return handler(request)
+            answer = handler(_with(request, verdict))
+        except GraphBubbleUp:
+            raise
+        except Exception:
+            self._gate.ended(verdict, failed=True)
+            raise
+        self._gate.ended(verdict, failed=_has_failed(answer))
+        return answer
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
         """As `wrap_tool_call`, with `await`."""
-        request, call = _copied(request)
-        was_paused = self._interrupts and _was_paused(_configurable(request))
+        was_paused, call = self._was_paused(request), request.tool_call
+        verdict = await self._async_gate.judge(call["name"], call["args"], self._vouched(request), _place(request))
+        if not isinstance(verdict, Run):
+            return self._refused(request, verdict, was_paused=was_paused)
         try:
-            await self._async_enforcer.check(call["name"], call["args"], self._vouched(request))
-        except NotAllowed as refusal:
-            return self._refused(request, refusal, was_paused=was_paused)
-        return await handler(request)
+            answer = await handler(_with(request, verdict))
+        except GraphBubbleUp:
+            raise
+        except Exception:
+            await self._async_gate.ended(verdict, failed=True)
+            raise
+        await self._async_gate.ended(verdict, failed=_has_failed(answer))
+        return answer
 
     def _vouched(self, request: ToolCallRequest) -> dict[str, str]:
         return _session(request) | (_request(request) if self._has_user else {})
 
-    def _refused(self, request: ToolCallRequest, refusal: NotAllowed, *, was_paused: bool) -> ToolMessage:
-        if self._interrupts and not was_paused and isinstance(refusal, ApprovalPending):
-            _pause(
-                _configurable(request),
-                {"approval_id": refusal.approval_id, "tool": refusal.tool, "message": str(refusal)},
-            )
+    def _was_paused(self, request: ToolCallRequest) -> bool:
+        return self._interrupts and _takes_answer(_configurable(request))
+
+    def _refused(self, request: ToolCallRequest, verdict: Refused | Waits, *, was_paused: bool) -> ToolMessage:
         call = request.tool_call
-        return ToolMessage(refusal.for_agent(), tool_call_id=call["id"], name=call["name"], status="error")
+        if self._interrupts and not was_paused and isinstance(verdict, Waits):
+            value = {"approval_id": verdict.approval_id, "tool": verdict.tool, "message": verdict.message}
+            _pause(_configurable(request), value)
+        return ToolMessage(verdict.text, tool_call_id=call["id"], name=call["name"], status="error")
+
+
+def _with(request: ToolCallRequest, run: Run) -> ToolCallRequest:
+    """The request with the arguments that were judged, which nobody else can change."""
+    return request.override(tool_call={**request.tool_call, "args": run.arguments})
+
+
+def _has_failed(answer: Answer) -> bool:
+    return isinstance(answer, ToolMessage) and answer.status == "error"
+
+
+def _place(request: ToolCallRequest) -> Place:
+    """The task, which is the same when it is resumed, and the call's id, unless the message has it twice.
+
+    Without a checkpointer, no graph is resumed.
+    """
+    conf, call_id = _configurable(request), request.tool_call["id"]
+    task = conf.get("__pregel_task_id")
+    last = next((each for each in reversed(_messages(request)) if getattr(each, "type", "") == "ai"), None)
+    ids = [call["id"] for call in getattr(last, "tool_calls", ())]
+    return (task, call_id) if task and conf.get("__pregel_checkpointer") and ids.count(call_id) == 1 else None
 
 
 # A graph that is resumed runs its task again from the beginning, and gives the answers so far to the task's interrupts
@@ -98,7 +132,7 @@ def _pause(conf: dict[str, Any], value: dict[str, Any]) -> None:
         interrupt(value)
 
 
-def _was_paused(conf: dict[str, Any]) -> bool:
+def _takes_answer(conf: dict[str, Any]) -> bool:
     """Whether the next pause of this task was Remit's. Its answer is taken; without one, the graph pauses again."""
     pad = conf["__pregel_scratchpad"]
     place = pad.interrupt_counter()
@@ -108,12 +142,6 @@ def _was_paused(conf: dict[str, Any]) -> bool:
         return True
     pad.interrupt_counter._counter = itertools.count(place).__next__  # noqa: SLF001 - the tool's own is the next one
     return False
-
-
-def _copied(request: ToolCallRequest) -> tuple[ToolCallRequest, ToolCall]:
-    """The request with arguments of its own, so that what was judged is what runs."""
-    call = copy.deepcopy(request.tool_call)
-    return request.override(tool_call=call), call
 
 
 def _config(request: ToolCallRequest) -> Any:
@@ -131,7 +159,10 @@ def _session(request: ToolCallRequest) -> dict[str, str]:
 
 def _request(request: ToolCallRequest) -> dict[str, str]:
     """The human messages, except those that a middleware wrote, such as a summary, or that are an agent's by name."""
-    state: Any = request.state
-    messages = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", state)
-    human = (each for each in messages or () if getattr(each, "type", "") == "human" and not each.name)
+    human = (each for each in _messages(request) if getattr(each, "type", "") == "human" and not each.name)
     return request_of(each.content for each in human if "lc_source" not in each.additional_kwargs)
+
+
+def _messages(request: ToolCallRequest) -> list[Any]:
+    state: Any = request.state
+    return list((state.get("messages") if isinstance(state, dict) else getattr(state, "messages", state)) or ())

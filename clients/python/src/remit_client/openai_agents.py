@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections import OrderedDict
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from agents import FunctionTool, RunContextWrapper, ToolGuardrailFunctionOutput, ToolInputGuardrail
 from agents.tool_guardrails import ToolInputGuardrailData
+from agents.tracing import get_current_trace
 
-from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
+from remit_client import AsyncRemit, Remit
 from remit_client.arguments import strict_json
-from remit_client.enforcement import Options, async_enforcer
+from remit_client.gate import Options, Place, Refused, Run, Verdict, Waits, async_gate
 from remit_client.user_requests import request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-ASKED_MAX, ASKED_S = 1000, 10.0
 
 
 class RemitGuardrail(ToolInputGuardrail[Any]):
     """A tool runs only if Remit allows the call; otherwise the model is told why not.
 
     Pass it to `function_tool(tool_input_guardrails=[…])`, or add it to a tool with `protect`; then a call that a
-    person must approve also interrupts the run. If there is no decision, the run ends with the RemitError.
+    person must approve also interrupts the run, and so does one for which the tool itself wants an approval, unless
+    Remit denies it. If there is no decision, the run ends with the RemitError.
     user_request: the user turns of the run's input are the user's own, and are sent as `context.request`. Leave it out
     for an agent that is another one's tool, or that a schedule starts: then a model or a program has written them.
     """
@@ -36,10 +34,7 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         super().__init__(self._guard, name="remit")
         self._has_user = user_request
         self._protected: set[str] = set()
-        self._enforcer = async_enforcer(remit, agent, **options)
-        # `needs_approval` asks first; the guardrail, which runs next, takes that answer instead of asking again.
-        # That is at once, unless something else pauses the run; then the call is judged anew.
-        self._asked: OrderedDict[tuple[str, str], tuple[NotAllowed | None, float]] = OrderedDict()
+        self._gate = async_gate(remit, agent, **options)
 
     def protect(self, tool: FunctionTool) -> FunctionTool:
         """The same tool, guarded. A call that needs an approval interrupts the run.
@@ -50,14 +45,13 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         self._protected.add(tool.name)
         tool.tool_input_guardrails = [*(tool.tool_input_guardrails or []), self]
 
+        own = tool.needs_approval
+
         async def needs_approval(context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
-            refusal = await self._ask(tool.name, parameters, context)
-            if isinstance(refusal, ApprovalPending):
-                return True
-            self._asked[call_id, _canonical(tool.name, parameters)] = refusal, time.monotonic() + ASKED_S
-            while len(self._asked) > ASKED_MAX:
-                self._asked.popitem(last=False)
-            return False
+            verdict = await self._judge(tool.name, parameters, context, call_id)
+            if not isinstance(verdict, Run):
+                return isinstance(verdict, Waits)
+            return await own(context, parameters, call_id) if callable(own) else own
 
         tool.needs_approval = needs_approval
         return tool
@@ -65,31 +59,39 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
     async def _guard(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         context = data.context
         parameters = strict_json(context.tool_arguments or "{}")
-        asked = (context.tool_call_id, _canonical(context.tool_name, parameters))
-        refusal, until = self._asked.pop(asked, (None, 0.0))
-        if time.monotonic() > until:
-            run = None if context.tool_name in self._protected else getattr(context, "run_config", None)
-            refusal = await self._ask(context.tool_name, parameters, context, getattr(run, "group_id", None))
-        if refusal is None:
-            return ToolGuardrailFunctionOutput.allow()
-        return ToolGuardrailFunctionOutput.reject_content(refusal.for_agent(), output_info=refusal.decision)
+        run = None if context.tool_name in self._protected else getattr(context, "run_config", None)
+        session = getattr(run, "group_id", None)
+        verdict = await self._judge(context.tool_name, parameters, context, context.tool_call_id, session)
+        if isinstance(verdict, Refused | Waits):
+            return ToolGuardrailFunctionOutput.reject_content(verdict.text, output_info=verdict.decision)
+        return ToolGuardrailFunctionOutput.allow()
 
-    async def _ask(
-        self, tool: str, parameters: dict[str, Any], run: RunContextWrapper[Any], session: str | None = None
-    ) -> NotAllowed | None:
+    async def _judge(
+        self,
+        tool: str,
+        parameters: dict[str, Any],
+        run: RunContextWrapper[Any],
+        call_id: str,
+        session: str | None = None,
+    ) -> Verdict:
         vouched = ({"session": session} if session else {}) | (_request(run) if self._has_user else {})
-        try:
-            await self._enforcer.check(tool, parameters, vouched)
-        except NotAllowed as refusal:
-            return refusal
-        return None
+        return await self._gate.judge(tool, parameters, vouched, _place(run, call_id))
+
+
+def _place(run: RunContextWrapper[Any], call_id: str) -> Place:
+    """The trace, which a resumed run continues; the run's input, since runs may share a trace; the turn; the call's id.
+
+    The framework runs one of two calls of a turn that have the same id. Without tracing, a mark on the run's usage
+    stands for the trace; it is lost when the run is saved.
+    """
+    trace = get_current_trace()
+    begun = trace.trace_id if trace is not None and trace.trace_id != "no-op" else None
+    if begun is None:
+        begun = vars(run.usage).setdefault("_remit_run", uuid.uuid4().hex)
+    return begun, repr(getattr(run, "turn_input", ())), run.usage.requests, call_id
 
 
 def _request(run: RunContextWrapper[Any]) -> dict[str, str]:
     """The user turns of the input that the run began with."""
     turns = [item for item in getattr(run, "turn_input", ()) if isinstance(item, dict) and item.get("role") == "user"]
     return request_of(turn.get("content") for turn in turns)
-
-
-def _canonical(tool: str, parameters: dict[str, Any]) -> str:
-    return json.dumps([tool, parameters], sort_keys=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
-from remit_client.enforcement import Options, async_enforcer
+from remit_client import AsyncRemit, Remit
+from remit_client.gate import Options, Place, Run, Waits, async_gate
 from remit_client.user_requests import request_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RemitToolset(WrapperToolset[Any]):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(wrapped)
-        self._enforcer = async_enforcer(remit, agent, **options)
+        self._gate = async_gate(remit, agent, **options)
         self._defers = defer
         self._has_user = user_request
         # A resumed run has no prompt, but an approval counts only for a call with the request that it was asked for.
@@ -52,19 +52,23 @@ class RemitToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """The tool's answer. Raises ToolFailed, which the model reads, or ApprovalRequired if `defer` is set."""
-        tool_args = copy.deepcopy(tool_args)
         session = _session(ctx)
         vouched = ({"session": session} if session else {}) | self._request(ctx)
+        verdict = await self._gate.judge(name, tool_args, vouched, _place(ctx))
+        if isinstance(verdict, Waits) and self._defers and not ctx.tool_call_approved:
+            self._pause(ctx)
+            raise ApprovalRequired({"approval_id": verdict.approval_id, "message": verdict.message})
+        if not isinstance(verdict, Run):
+            raise ToolFailed(verdict.text)
         try:
-            await self._enforcer.check(name, tool_args, vouched)
-        except ApprovalPending as pending:
-            if self._defers and not ctx.tool_call_approved:
-                self._pause(ctx)
-                raise ApprovalRequired({"approval_id": pending.approval_id, "message": str(pending)}) from pending
-            raise ToolFailed(pending.for_agent()) from pending
-        except NotAllowed as refusal:
-            raise ToolFailed(refusal.for_agent()) from refusal
-        return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+            answer = await self.wrapped.call_tool(name, verdict.arguments, ctx, tool)
+        except (ApprovalRequired, CallDeferred):
+            raise
+        except Exception:
+            await self._gate.ended(verdict, failed=True)
+            raise
+        await self._gate.ended(verdict)
+        return answer
 
     def _request(self, ctx: RunContext[Any]) -> dict[str, str]:
         if not self._has_user:
@@ -77,6 +81,16 @@ class RemitToolset(WrapperToolset[Any]):
         self._paused[_session(ctx), str(ctx.tool_call_id)] = self._request(ctx)
         while len(self._paused) > PAUSED_MAX:
             self._paused.popitem(last=False)
+
+
+def _place(ctx: RunContext[Any]) -> Place:
+    """The model's answer that has the call, as the history keeps it, and the call's id, unless it is there twice."""
+    for message in reversed(getattr(ctx, "messages", ())):
+        ids = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+        if isinstance(message, ModelResponse) and ctx.tool_call_id in ids:
+            twice = ids.count(ctx.tool_call_id) > 1
+            return None if twice else (message.run_id, message.timestamp.isoformat(), ctx.tool_call_id)
+    return None
 
 
 def _session(ctx: RunContext[Any]) -> str:

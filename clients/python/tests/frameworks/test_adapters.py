@@ -4,7 +4,7 @@ import json
 
 import pytest
 import scripted
-from cases import CASES, NO, PATIENT, YES
+from cases import CASES, PATIENT, YES
 from service import answer
 
 from remit_client import AsyncRemit, NotAllowed, Remit, calls
@@ -137,9 +137,9 @@ async def test_with_wait_an_approved_call_runs_after_the_yes(framework, faulty):
 async def test_what_a_person_denies_does_not_run(framework, faulty):
     denial = {"id": "a1", "status": "denied", "approvals": [{"by": {"name": "Eve"}, "note": "not today"}]}
     ran = []
-    said = await framework(
-        Remit(faulty(answer(200, ESCALATED), answer(200, denial)).url, KEY, **PATIENT), "desk", ran, wait=20
-    )
+    again = ESCALATED | {"approval": ESCALATED["approval"] | {"status": "denied"}}
+    answers = [answer(200, each) for each in (ESCALATED, denial, again, denial)]
+    said = await framework(Remit(faulty(*answers).url, KEY, **PATIENT), "desk", ran, wait=20)
     assert not ran
     assert "Eve" in said
     assert "not today" in said
@@ -205,21 +205,6 @@ class TestTheFrameworksOwnInterrupts:
         said = await Runner.run(agent, state, run_config=quiet)
         assert "once it is approved" in said.final_output
         assert not ran
-
-    async def test_openai_agents_answers_are_not_kept_for_long(self, faulty, monkeypatch):
-        """Another approval of the framework may pause the run for hours, in which policies change."""
-        from agents import Agent, RunConfig, Runner
-
-        from remit_client import openai_agents
-
-        monkeypatch.setattr(openai_agents, "ASKED_S", -1)
-        server, ran = faulty(answer(200, YES), answer(200, NO)), []
-        tool = openai_agents.RemitGuardrail(Remit(server.url, KEY, **PATIENT), "desk").protect(
-            scripted.openai_tool(ran)
-        )
-        agent = Agent(name="a", model=scripted.openai_model(), tools=[tool])
-        await Runner.run(agent, "refund", run_config=RunConfig(tracing_disabled=True))
-        assert (len(server.asked), ran) == (2, [])
 
     async def test_pydantic_ai_defers_and_resumes(self, faulty):
         from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults

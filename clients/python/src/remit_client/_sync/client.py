@@ -77,15 +77,17 @@ class Remit:
         context: Json | None = None,
         action: str | None = None,
         approval_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Decision:
         """Ask for the decision on one tool call: run the tool only if it is `.allowed`.
 
         agent: its id. context: what the caller vouches for and the agent cannot choose, such as
         {"session": …, "user": …}. approval_id: the only approval to use; no new one is asked for.
+        idempotency_key: names this call for a day; the same question with the same name is the same call.
         Raises Unavailable, Refused (APPROVAL_MISMATCH if that approval is not this call's or no longer open),
         MalformedAnswer; TypeError if something is not JSON.
         """
-        key = new_idempotency_key() if self.settings.retries else None
+        key = idempotency_key or (new_idempotency_key() if self.settings.retries else None)
         return self.send(calls.authorize(agent, tool, parameters, context, action, key, approval_id))
 
     def authorize_many(

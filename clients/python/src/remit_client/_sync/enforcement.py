@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from remit_client.arguments import frozen
-from remit_client.errors import ApprovalPending, Denied, NotAnOutage, RemitError, Unavailable
-from remit_client.models import Decision, Json
+from remit_client.errors import ApprovalPending, Denied, NotAnOutage, Refused, RemitError, Unavailable
+from remit_client.models import Approval, Decision, Json
+from remit_client.verdicts import Place, name_of
 from remit_client.wire import encode
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ ToolName = Mapping[str, str] | Callable[[str], str] | None
 OnUnavailable = Literal["deny", "allow"]
 LARGE_BYTES = 64 * 1024
 SETTLED = ("approved", "consumed")
+LOST = ("IDEMPOTENCY_CONFLICT", "IDEMPOTENCY_STALE", "LIMIT_REACHED")
+"""Why a name cannot be used: the call is then judged, and counted, without one."""
 logger = logging.getLogger("remit_client")
 
 
@@ -32,6 +35,7 @@ class Enforcer:
     on_unavailable: with "allow", calls of up to 64 KiB go through without a decision during an outage, each with a
     warning. What the agent itself can cause is no outage (`NotAnOutage`).
     tool_name: from the framework's names of tools to those in policies; a mapping leaves others as they are.
+    named: whether a call is named by its place, where it has one; otherwise every question is a call of its own.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class Enforcer:
         on_unavailable: OnUnavailable = "deny",
         report_outcome: bool = False,
         tool_name: ToolName = None,
+        named: bool = True,
     ) -> None:
         if on_unavailable not in ("deny", "allow"):
             raise ValueError('on_unavailable must be "deny" or "allow"')
@@ -54,21 +59,24 @@ class Enforcer:
         self._wait = wait
         self._on_unavailable = on_unavailable
         self._tool_name = tool_name
+        self._named = named
 
     def policy_name(self, tool: str) -> str:
         """The name that policies have for a tool."""
         return self._tool_name(tool) if callable(self._tool_name) else (self._tool_name or {}).get(tool, tool)
 
-    def check(self, tool: str, parameters: Json, context: Json | None = None) -> Decision:
+    def check(self, tool: str, parameters: Json, context: Json | None = None, place: Place = None) -> Decision:
         """The decision that allows this call. Raises Denied, ApprovalPending or another RemitError: do not run it.
 
         context: for this call only, such as {"session": …}. The enforcer's own context takes precedence.
+        place: questions about the same call at the same place are one call, which counts once.
         """
         tool, parameters = self.policy_name(tool), frozen(parameters)
         given = self._context() if callable(self._context) else self._context
         vouched = {**(context or {}), **(given or {})}
+        name = name_of(self.agent, tool, parameters, place) if place is not None and self._named else None
         try:
-            decision = self.remit.authorize(self.agent, tool, parameters, context=vouched or None)
+            decision = self._ask(tool, parameters, vouched, name)
         except Unavailable as error:
             if self._on_unavailable != "allow" or isinstance(error, NotAnOutage):
                 raise
@@ -77,7 +85,7 @@ class Enforcer:
             logger.warning('%s The tool "%s" runs without a decision: on_unavailable="allow".', error, tool)
             return Decision("", allowed=True, result="unavailable", reason=str(error))
         if decision.result == "escalated":
-            decision = self._ask_a_person(tool, parameters, vouched, decision)
+            decision = self._ask_a_person(tool, parameters, vouched, name, decision)
         if not decision.allowed:
             raise Denied(tool, decision)
         return decision
@@ -91,12 +99,26 @@ class Enforcer:
         except RemitError as error:
             logger.warning("The outcome of decision %s was not reported: %s", decision.id, error)
 
-    def _ask_a_person(self, tool: str, parameters: Json, context: Json, decision: Decision) -> Decision:
+    def _ask(self, tool: str, parameters: Json, context: Json, name: str | None) -> Decision:
+        asked = (self.agent, tool, parameters)
+        if name is not None:
+            try:
+                return self.remit.authorize(*asked, context=context or None, idempotency_key=name)
+            except Refused as error:
+                if error.code not in LOST:
+                    raise
+        return self.remit.authorize(*asked, context=context or None)
+
+    def _ask_a_person(
+        self, tool: str, parameters: Json, context: Json, name: str | None, decision: Decision
+    ) -> Decision:
         """The decision after a person has approved the call. Raises Denied or ApprovalPending."""
         until = time.monotonic() + self._wait
         asked = None
         while decision.result == "escalated":
             left = until - time.monotonic()
+            if decision.approval is not None and decision.approval.status not in (None, "pending"):
+                raise Denied(tool, decision, self._ended(decision.approval.id, decision.approval.status))
             if decision.approval is None or left <= 0 or decision.approval.id == asked:
                 raise ApprovalPending(tool, decision)
             asked = decision.approval.id
@@ -109,5 +131,12 @@ class Enforcer:
             if approval.status not in SETTLED:
                 raise Denied(tool, decision, approval)
             # Send the same request again: the approval covers only this call, and policies may have changed.
-            decision = self.remit.authorize(self.agent, tool, parameters, context=context or None)
+            decision = self._ask(tool, parameters, context, name)
         return decision
+
+    def _ended(self, approval_id: str, status: str) -> Approval:
+        """The approval that people refused, or that ended; with who and why, if the service says so."""
+        try:
+            return self.remit.approval(approval_id)
+        except RemitError:
+            return Approval(approval_id, status)

@@ -1,0 +1,40 @@
+# Written by unasync.py from _async/gate.py; change that.
+"""Judges calls where a framework makes them: the core of adapters whose framework comes back to a call."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from remit_client._sync.enforcement import Enforcer
+from remit_client.errors import ApprovalPending, NotAllowed
+from remit_client.models import Json
+from remit_client.verdicts import Place, Refused, Run, Verdict, Waits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Gate:
+    """Judges each call of one agent once, however often the framework comes back to it."""
+
+    def __init__(self, enforcer: Enforcer) -> None:
+        self._enforcer = enforcer
+
+    def judge(
+        self, tool: str, arguments: Mapping[str, Any], context: Json | None = None, place: Place = None
+    ) -> Verdict:
+        """What to do with the call. Raises RemitError if there is no decision: do not run the tool."""
+        given = copy.deepcopy(dict(arguments))
+        try:
+            decision = self._enforcer.check(tool, given, context, place)
+        except ApprovalPending as pending:
+            said = pending.for_agent(), str(pending), pending.approval_id
+            return Waits(pending.tool, *said, pending.decision)
+        except NotAllowed as refusal:
+            return Refused(refusal.for_agent(), refusal.decision)
+        return Run(given, decision)
+
+    def ended(self, run: Run, *, failed: bool = False) -> None:
+        """The tool has run to its end; report that if `report_outcome` is on."""
+        self._enforcer.report(run.decision, "failed" if failed else "executed")

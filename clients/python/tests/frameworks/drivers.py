@@ -1,0 +1,221 @@
+"""What plays a row of clients/adapters.json: one driver for each framework.
+
+calls: what the model calls in each of its answers. ran: what the tool ran with. said: what the model has read of its
+last call. `start`, `resume` and `restart` are the steps of that name.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+from agents import Agent as OpenAIAgent
+from agents import Model, ModelResponse, Runner, RunState, Usage, function_tool
+from agents.tracing import set_trace_processors
+from langchain.agents import create_agent
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool as langchain_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from pydantic_ai import Agent as PydanticAgent
+from pydantic_ai import ApprovalRequired, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai import messages as pydantic_messages
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+
+from remit_client import Remit
+from remit_client.langchain import RemitMiddleware
+from remit_client.openai_agents import RemitGuardrail
+from remit_client.pydantic_ai import RemitToolset
+
+set_trace_processors([])
+NAME = "refund_create"
+SESSION = {"session": "s1"}
+
+
+class Driver:
+    """CANNOT: by the name of a row, why the framework cannot play it."""
+
+    CANNOT: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, settings, agent, calls, pauses):
+        self._settings, self._agent, self._calls, self._pauses = settings, agent, calls, pauses
+        self.ran, self.said = [], ""
+        self.restart()
+
+    def restart(self):
+        """Make everything anew, but for what the framework saves."""
+        self._make(Remit(*self._settings, timeout=20))
+
+
+class _Scripted(BaseChatModel):
+    calls: list
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+    @property
+    def _llm_type(self):
+        return "scripted"
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        last = max((n for n, each in enumerate(messages) if each.type == "human"), default=0)
+        turn = sum(each.type == "ai" for each in messages[last:])
+        asked = self.calls[turn] if turn < len(self.calls) else []
+        calls = [{"name": NAME, "args": {"amount": amount}, "id": each} for each, amount in asked]
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("" if calls else "done", tool_calls=calls))])
+
+
+class LangGraph(Driver):
+    def __init__(self, *args):
+        self._saved = InMemorySaver()
+        super().__init__(*args)
+
+    def _make(self, remit):
+        @langchain_tool
+        def refund_create(amount: int) -> str:
+            """Pay back."""
+            for n in range(self._pauses):
+                if interrupt(f"really? {n}") is not True:
+                    return "the user said no"
+            self.ran.append(amount)
+            return "paid"
+
+        guard = RemitMiddleware(remit, self._agent, interrupt=True)
+        model = _Scripted(calls=self._calls)
+        self._graph = create_agent(model, [refund_create], middleware=[guard], checkpointer=self._saved)
+
+    async def start(self):
+        await self._go({"messages": ["refund"]})
+
+    async def resume(self):
+        await self._go(Command(resume=True))
+
+    async def _go(self, given):
+        said = await self._graph.ainvoke(given, {"configurable": {"thread_id": "s1"}})
+        self.said = next((each.content for each in reversed(said["messages"]) if each.type == "tool"), "")
+
+
+class LangGraphSync(LangGraph):
+    async def _go(self, given):
+        said = self._graph.invoke(given, {"configurable": {"thread_id": "s1"}})
+        self.said = next((each.content for each in reversed(said["messages"]) if each.type == "tool"), "")
+
+
+class _OpenAIModel(Model):
+    def __init__(self, driver):
+        self._driver = driver
+
+    async def get_response(self, system_instructions, input, *args, **kwargs):  # noqa: A002
+        asked = self._driver.next_calls()
+        output = [
+            ResponseFunctionToolCall(
+                name=NAME, call_id=each, arguments=json.dumps({"amount": amount}), type="function_call"
+            )
+            for each, amount in asked
+        ]
+        if not output:
+            items = [one for one in input if isinstance(one, dict)]
+            last = next(one["output"] for one in reversed(items) if one.get("type") == "function_call_output")
+            text = ResponseOutputText(text=str(last), type="output_text", annotations=[])
+            output = [
+                ResponseOutputMessage(id="m", role="assistant", type="message", status="completed", content=[text])
+            ]
+        return ModelResponse(output=output, usage=Usage(requests=1), response_id=None)
+
+    def stream_response(self, *args, **kwargs):
+        raise NotImplementedError
+
+
+class OpenAI(Driver):
+    """Its tools cannot pause halfway: they ask before they run, in the same pause as Remit."""
+
+    CANNOT: ClassVar = {
+        "an approval lets a call through that then pauses twice": "a tool asks its user at most once, before it runs",
+    }
+
+    def _make(self, remit):
+        @function_tool(failure_error_function=None, needs_approval=self._pauses > 0)
+        def refund_create(amount: int) -> str:
+            """Pay back."""
+            self.ran.append(amount)
+            return "paid"
+
+        tool = RemitGuardrail(remit, self._agent, context=SESSION).protect(refund_create)
+        self._desk = OpenAIAgent(name="a", model=_OpenAIModel(self), tools=[tool])
+
+    def next_calls(self):
+        """The framework leaves out items with an id that was there before, so they do not tell the turn."""
+        self._turn += 1
+        return self._calls[self._turn - 1] if self._turn <= len(self._calls) else []
+
+    async def start(self):
+        self._turn = 0
+        await self._go("refund")
+
+    async def resume(self):
+        state = await RunState.from_string(self._desk, self._saved)
+        for each in state.get_interruptions():
+            state.approve(each)
+        await self._go(state)
+
+    async def _go(self, given):
+        said = await Runner.run(self._desk, given)
+        self._saved = said.to_state().to_string()
+        self.said = str(said.final_output)
+
+
+class Pydantic(Driver):
+    """A tool learns that its user has approved the call, but not which of several questions that answers."""
+
+    CANNOT: ClassVar = {
+        "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
+        "two calls of a message that have one id are never one for the limit": "it refuses such a message",
+    }
+
+    def _make(self, remit):
+        def refund_create(ctx: RunContext, amount: int) -> str:
+            """Pay back."""
+            if self._pauses and not ctx.tool_call_approved:
+                raise ApprovalRequired
+            self.ran.append(amount)
+            return "paid"
+
+        def script(messages, info):
+            begun = max(
+                n
+                for n, each in enumerate(messages)
+                if any(isinstance(part, pydantic_messages.UserPromptPart) for part in each.parts)
+            )
+            turn = sum(isinstance(each, pydantic_messages.ModelResponse) for each in messages[begun:])
+            asked = self._calls[turn] if turn < len(self._calls) else []
+            if asked:
+                return pydantic_messages.ModelResponse(
+                    [pydantic_messages.ToolCallPart(NAME, {"amount": amount}, each) for each, amount in asked]
+                )
+            return pydantic_messages.ModelResponse([pydantic_messages.TextPart("done")])
+
+        tools = RemitToolset(FunctionToolset([refund_create]), remit, self._agent, defer=True, context=SESSION)
+        self._desk = PydanticAgent(FunctionModel(script), toolsets=[tools], output_type=[str, DeferredToolRequests])
+
+    async def start(self):
+        self._keep(await self._desk.run("refund"))
+
+    async def resume(self):
+        history = pydantic_messages.ModelMessagesTypeAdapter.validate_json(self._saved)
+        yes = DeferredToolResults(approvals=dict.fromkeys(self._waiting, True))
+        self._keep(await self._desk.run(message_history=history, deferred_tool_results=yes))
+
+    def _keep(self, said):
+        self._saved = said.all_messages_json()
+        waits = said.output.approvals if isinstance(said.output, DeferredToolRequests) else []
+        self._waiting = [each.tool_call_id for each in waits]
+        parts = [part for each in said.all_messages() for part in each.parts]
+        read = [part for part in parts if isinstance(part, pydantic_messages.ToolReturnPart)]
+        self.said = str(read[-1].content) if read else ""
+
+
+DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic]
