@@ -1,10 +1,9 @@
 /** Vercel AI SDK: tools that ask Remit before they run. */
 
-import { snapshot } from "./arguments.js";
-import { AskedOnce } from "./asked-once.js";
+import { snapshot, write } from "./arguments.js";
 import type { Remit } from "./client.js";
-import { Enforcer, type EnforcerOptions } from "./enforcement.js";
-import { forAgent } from "./errors.js";
+import { Enforcer, type EnforcerOptions, type Place } from "./enforcement.js";
+import { ApprovalPending, forAgent, NotAllowed } from "./errors.js";
 
 interface Options {
   toolCallId?: string;
@@ -18,12 +17,15 @@ interface Message {
 
 interface AiTool {
   execute?: unknown;
+  needsApproval?: unknown;
 }
 
 export interface AiSdkOptions extends EnforcerOptions {
   /**
    * A call that a person must approve pauses the run with the SDK's own approval request. Answer it once the approval is
-   * decided: the tool then asks Remit again. Without it, the model is told to repeat the call later.
+   * decided: the tool then asks Remit again. If the tool itself needs an approval, both must agree, and one request is for
+   * both. Such a call is named by the conversation, so it counts once, and its outcome is always reported. Without `pause`,
+   * the model is told to repeat the call later.
    */
   pause?: boolean;
 }
@@ -40,48 +42,84 @@ export function guardTools<T extends Record<string, AiTool>>(
   tools: T,
   options: AiSdkOptions = {},
 ): T {
-  const asked = new AskedOnce(new Enforcer(remit, agent, options));
+  const enforcer = new Enforcer(remit, agent, options);
   return Object.fromEntries(
-    Object.entries(tools).map(([name, tool]) => [name, guarded(asked, name, tool, options)]),
+    Object.entries(tools).map(([name, tool]) => [name, guarded(enforcer, name, tool, options)]),
   ) as T;
 }
 
-function guarded(asked: AskedOnce, name: string, tool: AiTool, { pause }: AiSdkOptions): AiTool {
+function guarded(enforcer: Enforcer, name: string, tool: AiTool, { pause = false }: AiSdkOptions): AiTool {
   const execute = tool.execute as ((input: unknown, options?: Options) => unknown) | undefined;
   if (!execute) throw new TypeError(`The tool "${name}" has no execute: it cannot be guarded here`);
-  const { enforcer } = asked;
+  /** The calls that run: of two with one id in a message, the second is a call of its own. */
+  const running = new Set<string>();
 
-  async function judged(input: unknown, { toolCallId }: Options = {}) {
+  async function judged(input: unknown, given: Options = {}) {
+    const place = pause ? placeOf(given) : undefined;
+    let ended = () => {};
     try {
-      return await asked.check(toolCallId, name, snapshot(input));
+      const parameters = snapshot(input);
+      const call = write([place ?? null, parameters]);
+      const isSecond = running.has(call);
+      if (place && !isSecond) ended = () => void running.delete(call);
+      if (place) running.add(call);
+      return { ...(await enforcer.check(name, parameters, undefined, undefined, isSecond ? undefined : place)), ended };
     } catch (error) {
+      ended();
       throw new Error(forAgent(error), { cause: error });
     }
   }
   async function run(input: unknown, given?: Options): Promise<unknown> {
-    const { decision, parameters } = await judged(input, given);
-    return enforcer.reporting(decision, async () => lastOf(await execute!(parameters, given)));
+    const { decision, parameters, ended } = await judged(input, given);
+    return enforcer.reporting(decision, async () => lastOf(await execute!(parameters, given)), pause).finally(ended);
   }
   async function* stream(input: unknown, given?: Options): AsyncGenerator {
-    const { decision, parameters } = await judged(input, given);
+    const { decision, parameters, ended } = await judged(input, given);
     try {
       yield* execute!(parameters, given) as AsyncGenerator;
     } catch (error) {
-      await enforcer.report(decision, "failed");
+      await enforcer.report(decision, "failed", pause);
       throw error;
+    } finally {
+      ended();
     }
-    await enforcer.report(decision, "executed");
+    await enforcer.report(decision, "executed", pause);
   }
   const streams = Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
-  // Before it runs a call that was approved, version 6 asks once more, and refuses the call if none is needed. Remit is
-  // asked when the call runs: to ask here, too, would use the approval up.
-  const needsApproval = async (input: unknown, { toolCallId, messages }: Options = {}) =>
-    isAnswered(toolCallId, messages) || asked.isPending(toolCallId, name, snapshot(input));
+  const own = tool.needsApproval;
+  async function needsApproval(input: unknown, given: Options = {}): Promise<unknown> {
+    // Before it runs a call that was approved, version 6 asks once more, and refuses the call if none is needed. Remit
+    // is asked when the call runs.
+    if (isAnswered(given)) return true;
+    try {
+      await enforcer.check(name, snapshot(input), undefined, undefined, placeOf(given));
+    } catch (error) {
+      if (error instanceof NotAllowed) return error instanceof ApprovalPending;
+      throw error;
+    }
+    return typeof own === "function" ? own(input, given) : (own ?? false);
+  }
   return { ...tool, execute: streams ? stream : run, ...(pause ? { needsApproval } : {}) };
 }
 
+/** The conversation before the message that has the call, and the call's id; undefined if it is no JSON. */
+function placeOf(given: Options): Place {
+  const { toolCallId, messages } = given;
+  if (toolCallId === undefined || messages === undefined) return undefined;
+  const isOfCall = ({ role, content }: Message) =>
+    role === "assistant" &&
+    typeof content !== "string" &&
+    content.some((part) => part.type === "tool-call" && part.toolCallId === toolCallId);
+  const before = isAnswered(given) ? messages.slice(0, messages.map(isOfCall).lastIndexOf(true)) : messages;
+  try {
+    return [snapshot({ before: JSON.parse(JSON.stringify(before)) as unknown }), toolCallId];
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether the conversation ends with the answer to the SDK's approval request for this call. */
-function isAnswered(toolCallId: string | undefined, messages: readonly Message[] = []): boolean {
+function isAnswered({ toolCallId, messages = [] }: Options): boolean {
   const last = messages.at(-1);
   if (toolCallId === undefined || last?.role !== "tool") return false;
   const parts = (message: Message) => (typeof message.content === "string" ? [] : message.content);

@@ -1,12 +1,14 @@
 /** Enforces decisions on an agent's tools: the core of the guard and of every adapter. */
 
-import type { Decision } from "./answers.js";
+import type { Approval, Decision } from "./answers.js";
 import { snapshot, write } from "./arguments.js";
 import type { Remit } from "./client.js";
-import { ApprovalPending, Denied, NotAnOutage, RemitError, Unavailable } from "./errors.js";
+import { ApprovalPending, Denied, NotAnOutage, Refused, RemitError, Unavailable } from "./errors.js";
 
 const LARGE_BYTES = 64 * 1024;
 const SETTLED = ["approved", "consumed"];
+/** Why a name cannot be used: the call is then judged, and counted, without one. */
+const LOST = ["IDEMPOTENCY_CONFLICT", "IDEMPOTENCY_STALE", "LIMIT_REACHED"];
 const bytes = new TextEncoder();
 
 export type Context = Readonly<Record<string, unknown>>;
@@ -27,7 +29,23 @@ export interface EnforcerOptions {
   reportOutcome?: boolean;
   /** From the framework's names of tools to those in policies; a mapping leaves others as they are. */
   toolName?: Readonly<Record<string, string>> | ((tool: string) => string);
+  /** Whether a call is named by its place, where it has one (by default); otherwise every question is a call of its own. */
+  named?: boolean;
 }
+
+/**
+ * Where the framework stands: values that are the same whenever it comes back to a call, and different for every other
+ * call. Undefined: it never comes back, or there are no such values.
+ */
+export type Place = readonly unknown[] | undefined;
+
+type Asked = readonly [
+  tool: string,
+  parameters: unknown,
+  context: Context,
+  signal: AbortSignal | undefined,
+  callName: string | undefined,
+];
 
 /** What was judged, and may run. */
 export interface Allowed<A> {
@@ -72,34 +90,42 @@ export class Enforcer {
    *
    * Throws Denied, ApprovalPending or another RemitError, or TypeError if a parameter is not JSON: do not run it.
    */
-  async check<A>(tool: string, parameters: A, context?: Context, signal?: AbortSignal): Promise<Allowed<A>> {
+  async check<A>(
+    tool: string,
+    parameters: A,
+    context?: Context,
+    signal?: AbortSignal,
+    place?: Place,
+  ): Promise<Allowed<A>> {
     const name = this.policyName(tool);
     const judged = snapshot(parameters);
     const own = this.#options.context;
     const vouched = snapshot({ ...context, ...(typeof own === "function" ? own() : own) });
-    const asking = this.#ask(name, judged, vouched, signal);
+    const callName = place && this.#options.named !== false ? await this.#nameOf(name, judged, place) : undefined;
+    const asked = [name, judged, vouched, signal, callName] as const;
+    const asking = this.#ask(...asked);
     let decision = await asking.catch((error: unknown) => this.#withoutDecision(name, judged, error));
-    if (decision.result === "escalated") decision = await this.#askAPerson(name, judged, vouched, decision, signal);
+    if (decision.result === "escalated") decision = await this.#askAPerson(decision, ...asked);
     if (!decision.allowed) throw new Denied(name, decision);
     return { decision, parameters: judged };
   }
 
-  /** What `run` answers, after the outcome is reported if `reportOutcome` is on. */
-  async reporting<R>(decision: Decision, run: () => Promise<R>): Promise<Awaited<R>> {
+  /** What `run` answers, after the outcome is reported if `reportOutcome` is on, or `always`: an outcome ends a name. */
+  async reporting<R>(decision: Decision, run: () => Promise<R>, always = false): Promise<Awaited<R>> {
     let answer: Awaited<R>;
     try {
       answer = await run();
     } catch (error) {
-      await this.report(decision, "failed");
+      await this.report(decision, "failed", always);
       throw error;
     }
-    await this.report(decision, "executed");
+    await this.report(decision, "executed", always);
     return answer;
   }
 
-  /** Reports the outcome of the call if `reportOutcome` is on. If that fails, there is only a warning. */
-  async report(decision: Decision, status: Outcome): Promise<void> {
-    if (!this.#options.reportOutcome || !decision.id) return;
+  /** Reports the outcome of the call as `reporting` does. If that fails, there is only a warning. */
+  async report(decision: Decision, status: Outcome, always = false): Promise<void> {
+    if (!(this.#options.reportOutcome || always) || !decision.id) return;
     try {
       await this.remit.reportOutcome(decision, status);
     } catch (error) {
@@ -107,27 +133,45 @@ export class Enforcer {
     }
   }
 
-  #ask(tool: string, parameters: unknown, context: Context, signal: AbortSignal | undefined): Promise<Decision> {
-    return this.remit.authorize(this.agent, tool, parameters, {
+  async #ask(...[tool, parameters, context, signal, callName]: Asked): Promise<Decision> {
+    const options = {
       ...(Object.keys(context).length ? { context } : {}),
       ...(signal ? { signal } : {}),
-    });
+    };
+    if (callName !== undefined) {
+      try {
+        return await this.remit.authorize(this.agent, tool, parameters, { ...options, idempotencyKey: callName });
+      } catch (error) {
+        if (!(error instanceof Refused && LOST.includes(error.code))) throw error;
+      }
+    }
+    return this.remit.authorize(this.agent, tool, parameters, options);
+  }
+
+  /**
+   * The Idempotency-Key of the call at this place.
+   *
+   * Ids of calls alone name nothing: some models give every call the same one. Edited arguments are another call.
+   */
+  async #nameOf(tool: string, parameters: unknown, place: readonly unknown[]): Promise<string> {
+    const named = write(sorted([this.agent, tool, parameters, ...place]));
+    const digest = await crypto.subtle.digest("SHA-256", bytes.encode(named));
+    return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
   /** The decision after a person has approved the call. Throws Denied or ApprovalPending. */
-  async #askAPerson(
-    tool: string,
-    parameters: unknown,
-    context: Context,
-    escalated: Decision,
-    signal: AbortSignal | undefined,
-  ): Promise<Decision> {
+  async #askAPerson(escalated: Decision, ...asking: Asked): Promise<Decision> {
+    const [tool, , , signal] = asking;
     const until = performance.now() + (this.#options.waitMs ?? 0);
     let decision = escalated;
     let asked: string | undefined;
     while (decision.result === "escalated") {
       const waitMs = until - performance.now();
-      const id = decision.approval?.id;
+      const { id, status = "pending" } = decision.approval ?? {};
+      if (id !== undefined && status !== "pending") {
+        const ended = await this.remit.approval(id).catch(() => ({ id, status, approvals: [] }) as Approval);
+        throw new Denied(tool, decision, ended);
+      }
       if (id === undefined || waitMs <= 0 || id === asked) throw new ApprovalPending(tool, decision);
       asked = id;
       const approval = await this.remit
@@ -138,7 +182,7 @@ export class Enforcer {
       if (approval.status === "pending") throw new ApprovalPending(tool, decision);
       if (!SETTLED.includes(approval.status)) throw new Denied(tool, decision, approval);
       // Send the same request again: the approval covers only this call, and policies may have changed.
-      decision = await this.#ask(tool, parameters, context, signal);
+      decision = await this.#ask(...asking);
     }
     return decision;
   }
@@ -153,4 +197,12 @@ export class Enforcer {
     this.remit.warn(`${error.message} The tool "${tool}" runs without a decision: onUnavailable is "allow".`);
     return { id: "", allowed: true, result: "unavailable", reason: error.message };
   }
+}
+
+/** The same value, with the names of each object in order: what a framework saves may have them in another. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).filter(([, each]) => each !== undefined);
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, sorted(each)]));
 }

@@ -2,6 +2,7 @@
 
 import "./adapters.test.js";
 import "./interrupts.test.js";
+import "./judged_once.test.js";
 import "./mcp.test.js";
 import "./pages.test.js";
 import "./pauses.test.js";

@@ -5,25 +5,15 @@ import { test } from "node:test";
 
 import { Command, interrupt } from "@langchain/langgraph";
 import { Agent as OpenAIAgent, Runner } from "@openai/agents";
-import * as ai from "ai";
-import * as aiTest from "ai/test";
 import { z } from "zod";
 
 import { guardTools } from "../../src/ai-sdk.js";
 import { Remit } from "../../src/index.js";
 import { guardTool as guardOpenAI } from "../../src/openai-agents.js";
 import { ESCALATED, FaultyServer, KEY, PATIENT_MS, type Said, YES } from "../faults.js";
-import { aiModel, langChainAgent, NAME, openAIModel, openAITools, PARAMETERS, THREAD } from "./scripted.js";
+import { AI_SDKS, aiModel, langChainAgent, NAME, openAIModel, openAITools, PARAMETERS, THREAD } from "./scripted.js";
 
-const optional = (name: string): Promise<any> => import(name).catch(() => undefined);
-/** Those with approval requests: not version 5. Beside the newest version, there is a 6. */
-const AI_SDKS = (
-  [
-    ["of this folder", ai, aiTest],
-    ["6", await optional("ai-6"), await optional("ai-6/test")],
-  ] as [string, typeof ai, object][]
-).filter(([, , mocks]) => mocks && "MockLanguageModelV3" in mocks);
-
+const nameIn = (asked: string) => /^idempotency-key: (.*)$/im.exec(asked)?.[1];
 async function asking(...answers: Said[]) {
   const server = await FaultyServer.start(answers);
   return { server, remit: new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS }), ran: [] as unknown[] };
@@ -76,7 +66,10 @@ for (const [says, answers, runs] of [
       const resumed = await sdk.generateText({ model, tools, messages } as any);
       assert.equal(ran.length, runs);
       assert.match(resumed.text, runs ? /paid/ : /once it is approved/);
-      assert.equal(server.asked.length, 2, "once before the pause and once after it");
+      const asked = server.asked.filter((one) => one.startsWith("POST /v1/authorize "));
+      assert.equal(asked.length, 2, "once before the pause and once after it");
+      assert.equal(new Set(asked.map(nameIn)).size, 1, "one call");
+      assert.equal(server.asked.length - asked.length, runs, "the outcome ends the name");
       server.close();
     });
   }
@@ -100,7 +93,8 @@ test("AI SDK: the next call with the same id is asked about, although the one be
     messages.push({ role: "user", content: "again" });
     const again: any = await sdk.generateText({ model, tools, messages } as any);
     assert.ok(again.content.some((part: any) => part.type === "tool-approval-request"));
-    assert.deepEqual([ran.length, server.asked.length], [1, 3]);
+    const asked = server.asked.filter((one) => one.startsWith("POST /v1/authorize "));
+    assert.deepEqual([ran.length, asked.length, new Set(asked.map(nameIn)).size], [1, 3, 2]);
     server.close();
   }
 });
@@ -113,16 +107,25 @@ test("a call that needs no approval is asked about once", async () => {
     "refund",
   );
   assert.deepEqual([ran, server.asked.length], [[PARAMETERS], 1]);
-  const again = await asking(YES);
-  const execute = async (input: object) => (again.ran.push(input), "paid");
-  const tools = guardTools(
-    again.remit,
-    "desk",
-    { [NAME]: ai.tool({ inputSchema: z.any(), execute }) },
-    { pause: true },
-  );
-  await ai.generateText({ model: aiModel(), tools, prompt: "refund" } as any);
-  assert.deepEqual([again.ran, again.server.asked.length], [[PARAMETERS], 1]);
   server.close();
-  again.server.close();
+});
+
+test("AI SDK: a call that needs no approval is one call, although Remit is asked before it runs, too", async () => {
+  for (const [own, runs] of [
+    [false, 1],
+    [true, 0],
+  ] as const) {
+    for (const [, sdk, mocks] of AI_SDKS) {
+      const { server, remit, ran } = await asking(YES);
+      const execute = async (input: object) => (ran.push(input), "paid");
+      const tool = sdk.tool({ inputSchema: z.any(), execute, needsApproval: own } as any);
+      const tools = guardTools(remit, "desk", { [NAME]: tool }, { pause: true });
+      const said: any = await sdk.generateText({ model: aiModel(PARAMETERS, mocks), tools, prompt: "refund" } as any);
+      assert.equal(ran.length, runs);
+      assert.equal(said.content.some((part: any) => part.type === "tool-approval-request"), own, "the tool's own");
+      const asked = server.asked.filter((one) => one.startsWith("POST /v1/authorize "));
+      assert.deepEqual([asked.length, new Set(asked.map(nameIn)).size], [1 + runs, 1]);
+      server.close();
+    }
+  }
 });

@@ -36,6 +36,35 @@ export const NAME = "refund_create";
 export const PARAMETERS = { amount: 120, lines: [1] };
 const schema = z.object({ amount: z.number(), lines: z.array(z.number()) });
 
+const optional = (name: string): Promise<any> => import(name).catch(() => undefined);
+/** Those with approval requests: not version 5. Beside the newest version, there is a 6. */
+export const AI_SDKS = (
+  [
+    ["of this folder", ai, aiTest],
+    ["6", await optional("ai-6"), await optional("ai-6/test")],
+  ] as [string, typeof ai, object][]
+).filter(([, , mocks]) => mocks && "MockLanguageModelV3" in mocks);
+
+/** A test model of the SDK that makes the calls that `next` gives for each of its answers, and then says something. */
+export function modelThat(ofSdk: object, next: () => [id: string, amount: number][]): any {
+  const mocks = ofSdk as Record<string, new (options: object) => unknown>;
+  const Mock = mocks["MockLanguageModelV4"] ?? mocks["MockLanguageModelV3"]!;
+  return new Mock({
+    doGenerate: async () => {
+      const calls = next().map(([toolCallId, amount]) => ({
+        type: "tool-call",
+        toolCallId,
+        toolName: NAME,
+        input: JSON.stringify({ amount }),
+      }));
+      const kind = calls.length ? "tool-calls" : "stop";
+      const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+      const content = calls.length ? calls : [{ type: "text", text: "done" }];
+      return { content, finishReason: { unified: kind, raw: kind }, usage, warnings: [] };
+    },
+  });
+}
+
 /** The AI SDK's own test model, in the shape of the SDK's major version: calls the tool, then repeats what it read. */
 export function aiModel(input: object = PARAMETERS, ofSdk: object = aiTest): any {
   const mocks = ofSdk as Record<string, new (options: object) => unknown>;
