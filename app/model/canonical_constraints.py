@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.language.addresses import canonical_network
 from app.language.ambiguous import Ambiguous
 from app.language.email_domains import is_mail_domain
+from app.language.file_kinds import FileKind
 from app.language.hosts import canonical_domain, canonical_pattern
 from app.language.paths import canonical_path
 from app.model.text import FieldError
@@ -16,15 +17,24 @@ _Text = Annotated[str, Meta(min_length=1, max_length=4096)]
 _Several = Meta(min_length=1, max_length=100)
 
 
-class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True):
-    """A POSIX path that is, or lies below, one of these directories; refused unless written in its canonical form.
+class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A POSIX path that is, or lies below, one of these directories, and is of none of these kinds.
 
-    under: Absolute paths of the directories.
+    under: Absolute paths of the directories, in their canonical form; anywhere if left out.
+    not_among: Kinds of files that it must not be, by the names below those directories: `secrets` = keys and
+    credentials, `runs` = what tools run or obey unasked, `hidden` = names that begin with a dot.
     """
 
-    under: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "posix-path"})]], _Several]
+    under: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "posix-path"})]], _Several] | UnsetType = (
+        UNSET
+    )
+    not_among: Annotated[list[FileKind], Meta(min_length=1, max_length=len(FileKind))] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
+        if self.under is UNSET and self.not_among is UNSET:
+            raise FieldError("under", "give under, notAmong or both")
+        if isinstance(self.under, UnsetType):
+            return
         _require_each("under", self.under, canonical_path)
         for index, text in enumerate(self.under):
             if canonical_path(text) != (text.rstrip("/") or "/"):

@@ -10,6 +10,7 @@ from app.language.schemas.patterns import MAX_REGEX_LENGTH, compile_regex
 from app.language.value_paths import EACH, require_path
 from app.model.approved_before import ApprovedBefore
 from app.model.canonical_constraints import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
+from app.model.command_constraint import CommandConstraint
 from app.model.text import FieldError, Name, require_visible
 
 MAX_COUNT = 1 << 20
@@ -98,6 +99,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     cidr: Networks in which it must be an address or network.
     from_request: It must stand in the user's request (`request` in `context`) as whole words: `exact` = with equal code
     points, at least three; `text` = in any ASCII case and white space. Strings only.
+    command: It must be a shell line all of whose commands may run.
     approved_before: A person must have approved a call of this agent and tool with the same value of this parameter.
     Strings only, and only in a rule that escalates.
     """
@@ -125,6 +127,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     email_domain: EmailDomainConstraint | UnsetType = UNSET
     cidr: CidrConstraint | UnsetType = UNSET
     from_request: FromRequest | UnsetType = UNSET
+    command: CommandConstraint | UnsetType = UNSET
     approved_before: ApprovedBefore | UnsetType = UNSET
 
     @property
@@ -162,6 +165,10 @@ class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         require_constraints(self.parameters, self.context)
+        for field, name, constraint in named_constraints(self.parameters, self.context):
+            if not isinstance(constraint.command, UnsetType) and constraint.command.unread is not UNSET:
+                message = "only the constraints of a rule have it: here, such a line cannot be judged"
+                raise FieldError(f"{field}.{name}.command.unread", message)
 
 
 def require_constraints(
@@ -192,6 +199,13 @@ def named_constraints(
             yield from ((field, name, constraint) for name, constraint in constraints.items())
 
 
+def unread_apart(constraint: Constraint, *, asks: bool) -> bool:
+    """True if a shell line that cannot be read does something else than the rule says; asks: if that is to ask."""
+    if isinstance(constraint.command, UnsetType) or isinstance(constraint.command.unread, UnsetType):
+        return False
+    return (constraint.command.unread == "escalate") is not asks
+
+
 _NOT_REMEMBERED = (
     'only parameters of a rule with "effect": "escalate" have it, outside `when` and `unless`: people are asked first'
 )
@@ -219,7 +233,11 @@ def _require_constraint(constraint: Constraint) -> None:
                 compile_regex(text)
             except ValueError as refusal:
                 raise FieldError(name, str(refusal)) from None
-    for name, asked in (("fromRequest", constraint.from_request), ("approvedBefore", constraint.approved_before)):
+    for name, asked in (
+        ("fromRequest", constraint.from_request),
+        ("approvedBefore", constraint.approved_before),
+        ("command", constraint.command),
+    ):
         if asked is not UNSET:
             _require_strings(name, constraint)
     lowest = (("min", constraint.min), ("above", constraint.above))

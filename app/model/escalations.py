@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from app.model.approvals import DEFAULT_TERMS, ApprovalTerms, Approvers
+from app.model.command_constraint import CWD
 from app.model.constraints import REQUEST
 from app.model.rule import Rule
 
@@ -68,6 +69,8 @@ def names_in_context(rule: Any) -> Iterator[str]:
                 yield inner
             elif name == "fromRequest":
                 yield REQUEST
+            elif name == "command":
+                yield CWD
             yield from names_in_context(inner)
     elif isinstance(rule, list):
         for inner in rule:

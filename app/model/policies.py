@@ -214,6 +214,10 @@ def require_kind(kind: PolicyKind, mode: PolicyMode, rules: Iterable[PolicyRule]
         message = not_here or (rule.not_in_shadow if mode is PolicyMode.SHADOW else None)
         if message is not None:
             raise FieldError(f"rules[{index}].type", message)
+        for where, of, name, constraint in rule.constraints() if kind is not PolicyKind.GUARDRAIL else ():
+            if not isinstance(constraint.command, UnsetType) and constraint.command.allow is UNSET:
+                path = ".".join(filter(None, (f"rules[{index}]", where, of, name, "command.deny")))
+                raise FieldError(path, "allows every other command in a grant; add `allow`, or make it a guardrail")
 
 
 def evaluation_order(policies: Iterable[Policy]) -> list[Policy]:

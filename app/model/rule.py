@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.approvals import ApprovalTerms
+from app.model.command_constraint import CWD
 from app.model.constraints import REQUEST, Circumstances, Constraint, named_constraints
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import Budget, DenialBreaker, RateLimit
@@ -77,7 +78,7 @@ class Rule(
     def __post_init__(self) -> None:
         if self.when is not UNSET and self.unless is not UNSET:
             raise FieldError("unless", "give when or unless, not both; two rules can say both")
-        if self.approval is not UNSET and not self.escalates:
+        if self.approval is not UNSET and not self.can_escalate:
             message = 'only a rule that asks people has it: approval_required, or one with "effect": "escalate"'
             raise FieldError("approval", message)
         require_patterns("tools", self.tools)
@@ -91,6 +92,11 @@ class Rule(
     def escalates(self) -> bool:
         """True if its failure asks for a person."""
         return getattr(self, "effect", UNSET) is Effect.ESCALATE
+
+    @property
+    def can_escalate(self) -> bool:
+        """True if some failure of it asks for a person."""
+        return self.escalates
 
     @property
     def is_always(self) -> bool:
@@ -150,6 +156,10 @@ def constraint_reads(constraints: Iterable[PlacedConstraint]) -> Iterator[Read]:
         yield Read(of, name, {"required", "absent"}.issuperset(constraint.given))
         if constraint.from_request is not UNSET:
             yield Read("context", REQUEST)
+        if constraint.command is not UNSET and constraint.command.needs_root:
+            yield Read("context", CWD)
+            if (root := constraint.command.root_name) is not None:
+                yield Read("context", root)
         for operand in (constraint.equals, constraint.at_most, constraint.at_least):
             if operand is not UNSET:
                 yield Read("context" if operand.of_context else "parameters", operand.name)

@@ -9,7 +9,14 @@ from typing import Annotated, Any, ClassVar, get_args
 from msgspec import UNSET, Meta, UnsetType
 
 from app.language.schemas.json_schema import SchemaError, compile_schema
-from app.model.constraints import EITHER_KIND, REQUEST, Constraints, named_constraints, require_constraints
+from app.model.constraints import (
+    EITHER_KIND,
+    REQUEST,
+    Constraints,
+    named_constraints,
+    require_constraints,
+    unread_apart,
+)
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
 from app.model.rule import Effect, PlacedConstraint, Read, Rule
@@ -94,6 +101,13 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_constraints(self.parameters, self.context, remembers=self.escalates)
+
+    @property
+    def can_escalate(self) -> bool:
+        return self.escalates or any(
+            unread_apart(constraint, asks=False)
+            for _, _, constraint in named_constraints(self.parameters, self.context)
+        )
 
     @property
     def remembered(self) -> Mapping[str, int]:

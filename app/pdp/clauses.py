@@ -64,6 +64,17 @@ def shown(value: Any, is_secret: Callable[[str], bool] | None = None) -> str:
     return clipped(without_raw_keys(_encode(text).decode()))
 
 
+def redacted(text: str, is_secret: Callable[[str], bool] | None = None) -> str:
+    """A part of a sentence that quotes a call, as `shown` shows values."""
+    return clipped(without_secrets(text[: 4 * _SHOWN], is_secret))
+
+
+def without_secrets(text: str, is_secret: Callable[[str], bool] | None) -> str:
+    """The text with what looks like a credential or a raw key, or is named as a secret, redacted."""
+    text = without_credentials(text) if len(text) >= RUN else text
+    return without_raw_keys(text if is_secret is None else without_named_values(is_secret, text))
+
+
 def clipped(text: str) -> str:
     """At most 80 characters, none of them hidden, so that a value cannot rewrite the sentence that shows it."""
     text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

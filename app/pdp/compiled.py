@@ -18,9 +18,9 @@ from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covers
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import quick_size
+from app.pdp.operands import NOTHING
 from app.pdp.policy_views import NOTHING_MATCHES, CompiledPolicy, ToolView, default_deny, policy_views
 from app.pdp.quotas import OpenBreaker, open_quotas, plan_of
-from app.pdp.relations import NOTHING
 from app.pdp.rules import compile_rules
 from app.pdp.rules.rule_type import CompiledRule, Macs, Verdicts, no_macs
 from app.pdp.shadow import ShadowPolicies
@@ -77,7 +77,7 @@ class CompiledAgent:
             (each.policy.id, rule.ref.index): escalation_of(each.policy.id, rule.rule)
             for each in enabled
             for rule in each.rules
-            if rule.when_failed is Result.ESCALATED
+            if Result.ESCALATED in rule.results()
         }
         self._marks = marks_of(shared_marks, own_marks(policies))
         parts = sum(1 + len(each.rules) for each in enabled)

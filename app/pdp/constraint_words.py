@@ -5,6 +5,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from app.language.file_kinds import words_of
+from app.model.canonical_constraints import PathConstraint
+from app.model.command_constraint import AllowedCommand, CommandConstraint, DeniedCommand, several
 from app.model.constraints import Constraint, FromRequest, Operand
 from app.pdp.clauses import clipped, listed
 from app.pdp.constraints import IsSecret
@@ -44,8 +47,14 @@ def _constraint(constraint: Constraint) -> Iterator[str]:
             yield f"{text} {clipped(regex)}"
     yield from _sizes(constraint)
     yield from _relations(constraint)
+    yield from _meanings(constraint)
+
+
+def _meanings(constraint: Constraint) -> Iterator[str]:
     if constraint.path is not UNSET:
-        yield f"a path under {clipped(', '.join(constraint.path.under))}"
+        yield from _path(constraint.path)
+    if constraint.command is not UNSET:
+        yield from _command(constraint.command)
     for text, meaning in (
         ("a host of", constraint.host),
         ("a mail address in", constraint.email_domain),
@@ -53,6 +62,23 @@ def _constraint(constraint: Constraint) -> Iterator[str]:
     ):
         if not isinstance(meaning, UnsetType):
             yield f"{text} {clipped(', '.join(meaning.among))}"
+
+
+def _path(path: PathConstraint) -> Iterator[str]:
+    if not isinstance(path.under, UnsetType):
+        yield f"a path under {clipped(', '.join(path.under))}"
+    if not isinstance(path.not_among, UnsetType):
+        yield f"a path without {words_of(path.not_among)}"
+
+
+def _command(command: CommandConstraint) -> Iterator[str]:
+    for text, entries in (("a shell line of", command.allow), ("a shell line without", command.deny)):
+        if not isinstance(entries, UnsetType):
+            yield f"{text} {clipped(', '.join(map(_entry, entries)))}"
+
+
+def _entry(entry: AllowedCommand | DeniedCommand) -> str:
+    return " ".join("|".join(several(words)) for words in (entry.run, entry.first, entry.second) if several(words))
 
 
 def _relations(constraint: Constraint) -> Iterator[str]:

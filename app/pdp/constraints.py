@@ -13,7 +13,9 @@ from app.language.spellings import SchemaNames, other_spelling, spelled_once
 from app.language.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.pdp.clauses import Test, Unjudged, clipped, shown
-from app.pdp.relations import Json, Unknown, relations_of
+from app.pdp.command_tests import Unread
+from app.pdp.operands import Json, Unknown
+from app.pdp.relations import relations_of
 from app.pdp.value_tests import value_tests
 from app.redaction.credentials import REDACTED
 
@@ -32,7 +34,14 @@ class _Probe:
     """One name, and the tests for its values."""
 
     def __init__(
-        self, of: str, name: str, constraint: Constraint, *, secret: bool, is_secret: IsSecret | None = None
+        self,
+        of: str,
+        name: str,
+        constraint: Constraint,
+        *,
+        secret: bool,
+        is_secret: IsSecret | None = None,
+        unread: Unread = Unread.FAILS,
     ) -> None:
         self.name = name
         self.of_context = of == "context"
@@ -42,7 +51,7 @@ class _Probe:
         self.subject = f'{"Context" if self.of_context else "Parameter"} "{name}"'
         self.path = ValuePath(name)
         self.tests = list(value_tests(constraint, secret=secret))
-        self.relations = list(relations_of(constraint))
+        self.relations = list(relations_of(constraint, secret=secret, is_secret=is_secret, unread=unread))
         patterns = (each for each in (constraint.regex, constraint.not_regex) if isinstance(each, str))
         self.steps_per_byte = sum(compile_regex(each).program_size for each in patterns)
 
@@ -80,12 +89,14 @@ def compile_constraint(
     secret: bool,
     of: str = "parameters",
     is_secret: IsSecret | None = None,
+    unread: Unread = Unread.FAILS,
 ) -> Check:
     """The check of one named value. With `secret`, no reason shows a value, given or wanted.
 
     is_secret: recognises secret names; values under such names inside a string are not shown either.
+    unread: what a shell line that cannot be read does.
     """
-    probe = _Probe(of, name, constraint, secret=secret, is_secret=is_secret)
+    probe = _Probe(of, name, constraint, secret=secret, is_secret=is_secret, unread=unread)
     if probe.path.is_plain and not probe.of_context and not probe.absent:
         return _plain_check(probe)
 

@@ -37,6 +37,10 @@ _STRING_BYTES = 6
 
 _REQUEST_STEPS_PER_BYTE = 20
 _PATH_STEPS_PER_BYTE = 40
+_LINE_STEPS = 100_000
+"""The cost of judging as many words again as a line may have, in other directories."""
+
+_LINE_STEPS_PER_BYTE = 400
 
 
 class Cost(Struct, frozen=True):
@@ -68,6 +72,9 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
                 per_byte += _SEARCH_STEPS // _ELEMENT_BYTES if EACH in name else 0
         if constraint.path is not UNSET:
             per_byte += _PATH_STEPS_PER_BYTE
+        if constraint.command is not UNSET:
+            steps += _LINE_STEPS
+            per_byte += _LINE_STEPS_PER_BYTE
         reads = sum(each is not UNSET for each in (constraint.host, constraint.email_domain, constraint.cidr))
         steps += reads * _READ_STEPS
         if constraint.from_request is not UNSET:

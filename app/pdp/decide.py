@@ -10,9 +10,9 @@ from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.plans import Plan
 from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
+from app.pdp.operands import NOTHING
 from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import open_quotas, plan_of, settled_breakers, settled_quotas
-from app.pdp.relations import NOTHING
 from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow
 

@@ -12,9 +12,9 @@ from app.model.plans import Check, DenialCount, HistoryCheck, Plan, RememberedCh
 from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
 from app.pdp.decide import failure_of
+from app.pdp.operands import NOTHING
 from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, settled_quotas
-from app.pdp.relations import NOTHING
 from app.pdp.rules.rule_type import Condition
 from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow

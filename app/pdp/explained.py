@@ -95,7 +95,7 @@ def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen
 
 
 def _approved_by(traced: RuleTrace) -> str | UnsetType:
-    if traced.rule.when_failed is not Result.ESCALATED:
+    if Result.ESCALATED not in traced.rule.results():
         return UNSET
     terms = traced.rule.rule.approval
     return (DEFAULT_TERMS if terms is UNSET else terms).in_words()

@@ -76,6 +76,7 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
     conditions = [
         condition for rule, verdict in applying if (condition := rule.condition_for(tool, verdict)) is not None
     ]
+    conditions += [unread for rule, verdict in applying if (unread := rule.unread_for(tool, verdict)) is not None]
     quotas = tuple(
         quota
         for rule, verdict in applying

@@ -1,4 +1,4 @@
-"""Tests that compare a value with another one of the same call: `equals`, `atMost`, `atLeast`, `fromRequest`."""
+"""Tests that need another value of the call: `equals`, `atMost`, `atLeast`, `fromRequest`, `command`."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -10,27 +10,24 @@ from app.cancellation import raise_if_cancelled
 from app.language.ambiguous import Ambiguous
 from app.language.dates import moment_of
 from app.language.spellings import spelled_once
-from app.language.value_paths import ValuePath
 from app.language.whole_words import Places, Words
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST, Constraint, FromRequest, Operand
 from app.pdp.clauses import Test, Unjudged, scalar
-
-Json = dict[str, Any]
-NOTHING: Json = {}
-"""The context of a call that has none."""
+from app.pdp.command_tests import CommandTest, Unread
+from app.pdp.operands import Json, OtherValue
 
 Relation = Callable[[Json, Json], Test]
 """Takes parameters and context of a call; returns the test that any value of this call must pass."""
 
 
-class Unknown(Unjudged):
-    """A clause about a value that is compared with a missing one."""
-
-    __slots__ = ()
-
-
-def relations_of(constraint: Constraint) -> Iterator[Relation]:
-    """A test for each field that names another value."""
+def relations_of(
+    constraint: Constraint,
+    *,
+    secret: bool = False,
+    is_secret: Callable[[str], bool] | None = None,
+    unread: Unread = Unread.FAILS,
+) -> Iterator[Relation]:
+    """A test for each field that reads another value, too. With `secret`, no clause shows a value."""
     if constraint.equals is not UNSET:
         yield _equality(constraint.equals)
     if constraint.at_most is not UNSET:
@@ -39,11 +36,13 @@ def relations_of(constraint: Constraint) -> Iterator[Relation]:
         yield _order(constraint.at_least, lambda value, other: value >= other, "below")
     if constraint.from_request is not UNSET:
         yield _request_relation(constraint.from_request)
+    if constraint.command is not UNSET:
+        yield CommandTest(constraint.command, secret=secret, is_secret=is_secret, unread=unread)
 
 
 def _equality(operand: Operand) -> Relation:
     """Equal in JSON type and value to every value that the other name can mean; only scalars are compared."""
-    other = _Other(operand)
+    other = OtherValue(operand)
     failure = f"not equal to {other.subject}"
     no_scalar = Unjudged(f"not a value that could equal {other.subject}")
     other_no_scalar = Unjudged(f"to be compared with {other.subject}, which is an array or an object")
@@ -69,7 +68,7 @@ def _equality(operand: Operand) -> Relation:
 
 def _order(operand: Operand, holds: Callable[[Any, Any], bool], side: str) -> Relation:
     """Not above, or not below, any value that the other name can mean: numbers by value, dates and times by instant."""
-    other = _Other(operand)
+    other = OtherValue(operand)
     failure = f"{side} {other.subject}"
     no_order = Unjudged(f"not to be ordered with {other.subject}: both must be numbers, dates or times of RFC 3339")
 
@@ -147,25 +146,6 @@ def _words_in(request: str, fold: bool) -> Words | Unjudged:
         return Words(request, fold=fold)
     except Ambiguous as error:
         return Unjudged(f"to be found in the user's request, which {error}")
-
-
-class _Other:
-    """The value that another name of the call means."""
-
-    def __init__(self, operand: Operand) -> None:
-        self._of_context = operand.of_context
-        self._path = ValuePath(operand.name)
-        self.subject = f'{"context" if operand.of_context else "parameter"} "{operand.name}"'
-        self._missing = Unknown(f"to be compared with {self.subject}, which is missing")
-        self._hidden = Unjudged(f"to be compared with {self.subject}, which cannot be found")
-
-    def values(self, parameters: Json, context: Json) -> tuple[list[Any], Unjudged | None]:
-        """Each value once, or why there is none."""
-        try:
-            values, missing = self._path.find(context if self._of_context else parameters)
-        except Ambiguous:
-            return [], self._hidden
-        return values, self._missing if missing else None
 
 
 def _orderable(value: Any) -> tuple[Any, ...] | None:

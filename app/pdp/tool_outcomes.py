@@ -229,9 +229,14 @@ class _PossibleResults:
         self.can_be_silent = all(outcome & ABSTAIN for outcome, _ in outcomes)
         self.must_fail = any(outcome == FAIL for outcome, _ in outcomes)
         self.must_deny = FAIL in denying
-        self.can_deny = any(outcome & FAIL for outcome in denying)
+        # What a rule says of lines that cannot be read may differ from what it says of others.
+        apart = [each.rule.compiled.results() for each in reaches]
+        self.can_deny = any(
+            outcome & FAIL and Result.DENIED in results for (outcome, _), results in zip(outcomes, apart, strict=True)
+        )
         self.can_fail_escalating = any(
-            outcome & FAIL for outcome, when_failed in outcomes if when_failed is Result.ESCALATED
+            outcome & FAIL and Result.ESCALATED in results
+            for (outcome, _), results in zip(outcomes, apart, strict=True)
         )
         self.can_allow = not self.must_fail and any(outcome & PASS for outcome, _ in outcomes)
         self.can_escalate = self.can_fail_escalating and not self.must_deny

@@ -18,9 +18,9 @@ from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covering
 from app.pdp.compiled import CompiledAgent
 from app.pdp.decide import decide_at_length
+from app.pdp.operands import NOTHING
 from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import settled_quotas
-from app.pdp.relations import NOTHING
 from app.pdp.rules.rule_type import CompiledRule, Condition
 
 NOT_COVERED = "does not cover the tool"
@@ -73,7 +73,8 @@ class _NotedCondition(Condition, frozen=True, kw_only=True):
             reason = self.known[self.place]
         else:
             reason = Condition.failed(self, parameters, context, minute)
-        self.said[self.place] = reason
+        # A rule about shell lines can have two conditions, and fails if one of them does.
+        self.said[self.place] = self.said.get(self.place) or reason
         return reason
 
 

@@ -10,7 +10,7 @@ from app.model.constraints import Constraint, Scalar
 
 JsonSchema = dict[str, Any] | bool
 _ALL_TYPES = frozenset({"string", "number", "boolean", "null", "array", "object"})
-_ONLY_BY_MEANING = ("path", "host", "email_domain", "cidr", "from_request", "approved_before")
+_ONLY_BY_MEANING = ("path", "host", "email_domain", "cidr", "from_request", "approved_before", "command")
 _MAX_PATTERN = 500
 
 

@@ -38,6 +38,7 @@ RUN_BY = {
     "docs/policy-warnings.md": "tests/readme/test_pages.py",
     "docs/replay.md": "tests/replay/test_replay_page.py",
     "docs/shadow.md": "tests/readme/test_pages.py",
+    "docs/shell-lines.md": "tests/shell/test_shell_lines_page.py",
     "docs/sign-in.md": "tests/readme/test_pages.py",
     "docs/tools.md": "tests/readme/test_pages.py",
     "docs/users-request.md": "tests/approvals/test_users_request_page.py",

@@ -41,7 +41,7 @@ def agent(tenant):
 
 CONSTRAINT_FIELDS = (
     "regex, enum, min, max, required, notRegex, notEnum, above, below, minLength, maxLength, minItems, maxItems, type, "
-    "absent, equals, atMost, atLeast, path, host, emailDomain, cidr, fromRequest, approvedBefore"
+    "absent, equals, atMost, atLeast, path, host, emailDomain, cidr, fromRequest, command, approvedBefore"
 )
 
 

@@ -70,6 +70,15 @@ FIELDS = {
     "type": st.sampled_from(["string", "integer", ["null", "array"]]),
     "absent": st.just(True),
     "fromRequest": st.sampled_from(["exact", "text"]),
+    "command": st.sampled_from(
+        [
+            {"root": "/repo", "allow": [{"run": "ls", "flags": "usual", "paths": "inside"}], "unread": "escalate"},
+            {"root": {"context": "x"}, "allow": [{"run": "git", "first": ["log", "show"]}], "deny": [{"run": "rm"}]},
+            {"deny": [{"run": "git", "first": "push"}]},
+            {"root": "/", "allow": [{"run": "ls"}]},
+            {"root": "/repo", "allow": [{"run": "sudo"}]},
+        ]
+    ),
     **{
         name: st.lists(st.sampled_from(some), min_size=1, max_size=2).map(
             lambda drawn, of="under" if name == "path" else "in": {of: drawn}

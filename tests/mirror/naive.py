@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import re2
+from mirror import shell
 
 Json = Any
 Bucket = tuple[Any, ...]
@@ -433,8 +434,10 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     if rule["type"] in failing or rule["type"] == "pinned_request":  # nothing is ever pinned here
         return fails
     if rule["type"] == "parameter_constraint":
-        ok = all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule)) and not full
-    elif rule["type"] == "parameter_schema":
+        ok = all(satisfies(call, *each) for each in without_unread(rule, call)) and not full
+        unread = {DENY: DENY, "deny": DENY, "escalate": ESCALATE}[unread_of(rule)] if unread_lines(rule, call) else PASS
+        return next((each for each in (DENY, ESCALATE) if each in (PASS if ok else fails, unread)), PASS)
+    if rule["type"] == "parameter_schema":
         given = call.get("parameters") or {}
         ok = not is_spelled_otherwise(given, set(names_in(rule["schema"]))) and fits_schema(given, rule["schema"])
     elif rule["type"] == "time_based":
@@ -442,6 +445,33 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     else:
         ok = reading(rule, call) is not None and not full
     return PASS if ok else fails
+
+
+def unread_of(rule: Json) -> str:
+    return next(wanted["command"]["unread"] for _, _, wanted in named(rule) if "unread" in wanted.get("command", {}))
+
+
+def unread_lines(rule: Json, call: Json) -> list[tuple[str, str]]:
+    """The names whose values are lines that cannot be read, of constraints that say what these do."""
+    found = []
+    for of, name, wanted in named(rule):
+        if "unread" in wanted.get("command", {}):
+            try:
+                values = present(call.get(of) or {}, name)
+            except BlockedError:
+                continue
+            if any(isinstance(each, str) and line_verdict(each, wanted["command"], call) == UNREAD for each in values):
+                found.append((of, name))
+    return found
+
+
+def without_unread(rule: Json, call: Json) -> list[Json]:
+    """The constraints, without what they say of lines that cannot be read and do something of their own."""
+    unread = unread_lines(rule, call)
+    return [
+        (of, name, {field: bound for field, bound in wanted.items() if field != "command" or (of, name) not in unread})
+        for of, name, wanted in named(rule)
+    ]
 
 
 def fits_schema(value: Json, schema: Json) -> bool:
@@ -587,6 +617,8 @@ def fits(value: Json, wanted: Json, call: Json) -> Iterator[str]:
             yield OK if isinstance(value, str) else UNJUDGED
         elif field in OTHERS:
             yield compared(value, field, bound, call)
+        elif field == "command":
+            yield shell_line(value, bound, call)
         elif field in TEXTS:
             yield TEXTS[field](value, bound) if isinstance(value, str) else UNJUDGED
         elif field in BOUNDS:
@@ -595,6 +627,43 @@ def fits(value: Json, wanted: Json, call: Json) -> Iterator[str]:
             yield verdict(SIZES[field][1](len(value), bound)) if isinstance(value, SIZES[field][0]) else UNJUDGED
         elif field in ONE_WAY:
             yield ONE_WAY[field](value, bound)
+
+
+UNREAD = "unread"
+
+
+def shell_line(value: Json, wanted: Json, call: Json) -> str:
+    """Whether all commands of a line may run."""
+    found = line_verdict(value, wanted, call) if isinstance(value, str) else UNJUDGED
+    return UNJUDGED if found == UNREAD else found
+
+
+def line_verdict(value: str, wanted: Json, call: Json) -> str:
+    """The same, UNREAD for a line that cannot be read."""
+    if "allow" not in wanted:
+        return shell.judge(value, wanted, None, None)
+    root, start = wanted["root"], one_text(call, "cwd")
+    if isinstance(root, dict):
+        root = one_text(call, root["context"])
+    if MISSING in (root, start):
+        return MISSING
+    root, start = (path and shell.resolved(path, "") if path and path[0] == "/" else None for path in (root, start))
+    if root is None or start is None or root in ("/", "/home", "/root", "/Users"):
+        return UNJUDGED
+    if root.rpartition("/")[0] in ("/home", "/Users") or not shell.is_inside(start, root, root, {"secrets", "hidden"}):
+        return UNJUDGED
+    return shell.judge(value, wanted, root, start)
+
+
+def one_text(call: Json, name: str) -> str | None:
+    """The text that the name means in the context, None if it means anything else, or MISSING."""
+    try:
+        found = meanings(call.get("context") or {}, name)
+    except BlockedError:
+        return None
+    if not found:
+        return MISSING
+    return found[0] if len(found) == 1 and isinstance(found[0], str) else None
 
 
 def has_pattern(value: Json, pattern: str) -> str:
@@ -737,7 +806,15 @@ def in_directory(text: str, wanted: Json) -> str:
         if depth < 0 or re.fullmatch(r"\.{3,}", part):
             return UNJUDGED
     path = posixpath.normpath(text)
-    return verdict(any(posixpath.commonpath([path, each]) == posixpath.normpath(each) for each in wanted["under"]))
+    within = [
+        posixpath.normpath(each)
+        for each in wanted.get("under", ["/"])
+        if posixpath.commonpath([path, each]) == posixpath.normpath(each)
+    ]
+    if not within:
+        return FAILS
+    below = path[min(0 if each == "/" else len(each) for each in within) :]
+    return verdict(not shell.kinds(below) & set(wanted.get("notAmong", ())))
 
 
 def on_host(text: str, wanted: Json) -> str:

@@ -420,6 +420,10 @@ SPELLINGS = [
     "10.0.0.0/8",
     "evil.com",
     "/",
+    "/a/.env",
+    "ls && cat x",
+    "git push; ls",
+    "ls $x",
 ]
 leaves = st.sampled_from([*SCALARS, *DATES, *SPELLINGS])
 nested = st.recursive(
@@ -441,7 +445,19 @@ ANY_FIELDS = {
     "maxItems": st.integers(1, 2),
     "type": st.sampled_from(["string", "number", "integer", "array", ["null", "boolean"], "object"]),
     **{name: st.sampled_from(OPERANDS) for name in ("equals", "atMost", "atLeast")},
-    "path": st.sampled_from([{"under": [folder]} for folder in ("/a", "/b", "/")]),
+    "path": st.sampled_from(
+        [
+            *({"under": [folder]} for folder in ("/a", "/b", "/")),
+            {"notAmong": ["secrets"]},
+            {"under": ["/a"], "notAmong": ["hidden"]},
+        ]
+    ),
+    "command": st.sampled_from(
+        [
+            {"root": "/a", "allow": [{"run": ["ls", "cat"], "flags": "usual", "paths": "inside"}]},
+            {"root": {"context": "x"}, "allow": [{"run": "ls"}], "deny": [{"run": "cat"}]},
+        ]
+    ),
     "host": st.just({"in": ["corp.com", "10.0.0.1"]}),
     "emailDomain": st.just({"in": ["corp.com"]}),
     "cidr": st.just({"in": ["10.0.0.0/8"]}),

@@ -38,6 +38,11 @@ LOOSER = {
     "whose an entry is": "is not the owner of these policies",
     "an id that occurs twice": "occurs twice",
     "an alias in the form of an id": "looks like a UUID",
+    "what a shell line may run": (
+        "what its first word says|runs other commands|changes how the shell|runs what it reads|must be one flag"
+        "|lie below|is none of npx|give allow, deny or both|give the project's|home or the whole disk|may be one of"
+        "|give under, not|be one name|words are in order|allows every other|name of a program|wherever the agent"
+    ),
 }
 """What only the service refuses: by what it says."""
 STRICTER = {
@@ -60,7 +65,20 @@ RULES = [
         "parameters": {
             "amount": {"min": 0, "below": 10.5, "type": "number"},
             "to[*]": {"emailDomain": {"in": ["*.corp.com"]}, "maxItems": 3},
-            "file": {"path": {"under": ["/srv"]}, "minLength": 1},
+            "file": {"path": {"under": ["/srv"], "notAmong": ["secrets", "hidden"]}, "minLength": 1},
+            "line": {
+                "command": {
+                    "root": {"context": "project"},
+                    "env": ["CI"],
+                    "allow": [
+                        {"run": ["ls", "cat"], "flags": "usual", "paths": "inside", "via": ["npx"]},
+                        {"run": "git", "first": "log", "flags": ["-n NUMBER"], "paths": ["./src"], "pattern": False},
+                        {"run": "node", "script": "inside", "writes": "inside"},
+                    ],
+                    "deny": [{"run": "rm", "flags": ["-r"]}],
+                    "unread": "deny",
+                }
+            },
             "url": {"host": {"in": ["corp.com"]}, "notRegex": "^x"},
             "ip": {"cidr": {"in": ["10.0.0.0/8"]}, "notEnum": ["10.0.0.1"]},
             "gone": {"absent": True},

@@ -10,7 +10,7 @@ from msgspec import Struct, UnsetType
 from app.language.ambiguous import Ambiguous
 from app.language.value_paths import ValuePath
 from app.model.decisions import AuthorizeRequest
-from app.pdp.relations import NOTHING
+from app.pdp.operands import NOTHING
 
 Json = dict[str, Any]
 _Reader = Callable[[AuthorizeRequest, str], Any]

@@ -13,7 +13,7 @@ from app.model.pinned_requests import PIN_SECONDS_MAX
 from app.model.plans import RememberedCheck, Target
 from app.model.rules import PinnedRequest
 from app.pdp.constraints import IsSecret
-from app.pdp.relations import NOTHING
+from app.pdp.operands import NOTHING
 from app.pdp.rules.rule_type import Demands, Macs, PlacedRule, RuleType
 from app.pdp.rules.sequence import session_of
 

@@ -14,7 +14,7 @@ from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.plans import RememberedCheck, Target
 from app.model.rules import ParameterConstraint
 from app.pdp.clauses import clipped
-from app.pdp.relations import Json
+from app.pdp.operands import Json
 from app.pdp.rules.rule_type import Macs, PlacedRule
 
 _encode = msgspec.json.encode

@@ -89,11 +89,15 @@ class PlacedRule(Struct, Generic[R], frozen=True):
 
 
 class Demands(Struct, frozen=True):
-    """What a rule demands of the calls it covers. breaker: what counts those that are denied."""
+    """What a rule demands of the calls it covers. breaker: what counts those that are denied.
+
+    unread: what else it demands, with the other result: that shell lines can be read.
+    """
 
     condition: Condition | None = None
     quotas: tuple[OpenQuota, ...] = ()
     breaker: OpenBreaker | None = None
+    unread: Condition | None = None
 
 
 class BeforeCalls(Struct, frozen=True):
@@ -187,6 +191,15 @@ class CompiledRule(Struct, frozen=True):
                 return None
             return Condition(self.ref, self.when_failed, DecisionCode.PARAMETER_INVALID, str(verdict))
         return self.type.condition(self, tool, covered=covers(self.rule.tools, tool))
+
+    def unread_for(self, tool: str, verdict: Verdict) -> Condition | None:
+        """What else it demands of a call of the tool, with the other result; None if nothing."""
+        return self.demands.unread if verdict is True and covers(self.rule.tools, tool) else None
+
+    def results(self) -> frozenset[Result]:
+        """What it can say if it fails."""
+        unread = self.demands.unread
+        return frozenset({self.when_failed} if unread is None else {self.when_failed, unread.when_failed})
 
     def applies(self, parameters: dict[str, Any], context: dict[str, Any]) -> Verdict:
         """True if it applies to this call; the reason for its failure if that cannot be judged."""

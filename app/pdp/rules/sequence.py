@@ -14,7 +14,7 @@ from app.model.rules import Sequenced
 from app.model.sequences import MAX_SESSION_LENGTH, CallSequence, session_digest
 from app.pdp.clauses import clipped
 from app.pdp.constraints import IsSecret
-from app.pdp.relations import NOTHING
+from app.pdp.operands import NOTHING
 from app.pdp.rules.rule_type import Demands, PlacedRule, RuleType
 
 _NO_SESSION = f"context.session must be a text of 1 to {MAX_SESSION_LENGTH} characters: the rule is about its past"

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from app.model.command_constraint import CommandConstraint, several
 from app.model.constraints import Constraint
 from app.policy_tools.compare.patterns import sample_texts
 
@@ -69,12 +70,25 @@ def _counts(bounds: Iterable[tuple[int | UnsetType, int | UnsetType]]) -> Iterat
             yield from (number for number in (bound - 1, bound, bound + 1) if number >= 0)
 
 
+def _lines(command: CommandConstraint) -> Iterator[str]:
+    """A line of each entry, one of no entry, and one that cannot be read."""
+    for entries in (command.allow, command.deny):
+        for entry in () if isinstance(entries, UnsetType) else entries:
+            yield " ".join(several(words)[0] for words in (entry.run, entry.first, entry.second) if several(words))
+    yield from ("unknown-program", "ls $x")
+
+
 def _meant(constraints: Iterable[Constraint]) -> Iterator[str]:
     """Texts with a meaning: inside, outside, and on the edge of what a constraint names."""
     for each in constraints:
-        for folder in () if isinstance(each.path, UnsetType) else each.path.under:
-            plain = folder.rstrip("/")
-            yield from (f"{plain}/x", folder, f"{plain}x/x", "/etc/passwd")
+        if not isinstance(each.path, UnsetType):
+            for folder in several(each.path.under) or ("/repo",):
+                plain = folder.rstrip("/")
+                yield from (f"{plain}/x", folder, f"{plain}x/x", "/etc/passwd")
+                if each.path.not_among is not UNSET:
+                    yield from (f"{plain}/server.key", f"{plain}/package.json", f"{plain}/.x")
+        if not isinstance(each.command, UnsetType):
+            yield from _lines(each.command)
         for host in () if isinstance(each.host, UnsetType) else each.host.among:
             plain = host.removeprefix("*.")
             yield from (plain, f"a.{plain}", f"https://{plain}/x", "evil.example")

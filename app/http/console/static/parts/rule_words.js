@@ -42,10 +42,14 @@ const TESTS = {
   min: (value) => `≥ ${value}`, max: (value) => `≤ ${value}`, above: (value) => `> ${value}`, below: (value) => `< ${value}`,
   enum: (value) => `is ${value.length === 1 ? write(value[0], 0) : `one of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`}`, notEnum: (value) => `is none of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`,
   regex: (value) => `matches ${value}`, notRegex: (value) => `does not match ${value}`, absent: () => "is absent",
-  path: (value) => `is under ${value.under.join(", ")}`, host: (value) => `is at ${value.in.join(", ")}`, emailDomain: (value) => `is mail at ${value.in.join(", ")}`, cidr: (value) => `is in ${value.in.join(", ")}`,
+  path: (value) => [value.under && `is under ${value.under.join(", ")}`, value.notAmong && `has no ${value.notAmong.join(", ")}`].filter(Boolean).join(" and "),
+  command: (value) => [value.allow && `runs only ${value.allow.map(entry).join(", ")}`, value.deny && `never runs ${value.deny.map(entry).join(", ")}`].filter(Boolean).join(" and "), host: (value) => `is at ${value.in.join(", ")}`, emailDomain: (value) => `is mail at ${value.in.join(", ")}`, cidr: (value) => `is in ${value.in.join(", ")}`,
   type: (value) => `is a ${[value].flat().join(" or ")}`, minLength: (value) => `has ≥ ${value} characters`, maxLength: (value) => `has ≤ ${value} characters`, minItems: (value) => `has ≥ ${value} items`, maxItems: (value) => `has ≤ ${value} items`,
   equals: (value) => `equals ${operand(value)}`, atMost: (value) => `≤ ${operand(value)}`, atLeast: (value) => `≥ ${operand(value)}`,
 };
+
+/** The programs of an entry of `command`, with the words that must follow. @param {{run: string | string[], first?: string | string[], second?: string | string[]}} value */
+const entry = (value) => [value.run, value.first, value.second].filter(Boolean).map((words) => [words].flat().join("|")).join(" ");
 
 /** @param {{parameter?: string, context?: string}} value */
 const operand = (value) => value.parameter ?? `context ${value.context}`;
