@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from app.model.actors import Via
-from app.model.approvals import ENDS, AccessRequest, Approval, ApprovalStatus, Approvers, Person, Said
+from app.model.approvals import ENDS, AccessRequest, Approval, ApprovalStatus, Approvers, LineCommand, Person, Said
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
@@ -20,6 +20,7 @@ _LISTED_MS = 2 * KEEP_MS
 
 _strings = msgspec.json.Decoder(list[str])
 _values = msgspec.json.Decoder(list[CallValue])
+_commands = msgspec.json.Decoder(list[LineCommand])
 _string = msgspec.json.Decoder(str)
 _approvers = msgspec.json.Decoder(list[Approvers])
 _person = msgspec.json.Decoder(Person)
@@ -59,6 +60,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             uses_left=number_of(record.get("uses_left") or record["max_uses"]),
             decisions=record["decisions"].split(),
             values=_values.decode(record.get("values") or "[]"),
+            commands=_commands.decode(record.get("commands") or "[]"),
             plan=_plan(record["plan"]) if record.get("plan") else UNSET,
         )
 

@@ -41,7 +41,16 @@ def print_call(approval: dict[str, Any]) -> None:
         for name, value in values.items():
             mark = " (bound)" if name in bound and title == "context" else ""
             click.echo(f"  {visible(name)}{mark} = {visible(json.dumps(value, ensure_ascii=False))}")
+    _print_commands(approval)
     _print_origins(approval)
+
+
+def _print_commands(approval: dict[str, Any]) -> None:
+    """Print what a shell line runs, command by command."""
+    if approval["commands"]:
+        click.echo("what the line runs:")
+    for each in approval["commands"]:
+        click.echo(f"  {visible(each['text'])}: {'may run' if each['passed'] else visible(each['why'])}")
 
 
 def _print_origins(approval: dict[str, Any]) -> None:

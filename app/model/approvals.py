@@ -121,6 +121,19 @@ class Said(Struct, frozen=True):
     note: str
 
 
+class LineCommand(Struct, frozen=True):
+    """One command of a shell line that people are asked about.
+
+    text: The command as it stands in the line, secrets redacted.
+    passed: Whether it may run unasked.
+    why: Why it may not; null if it may.
+    """
+
+    text: str
+    passed: bool
+    why: str | None
+
+
 class AccessRequest(Struct, frozen=True, rename="camel"):
     """Why access is requested, in the requester's words, secrets redacted. Nothing in it binds or grants anything.
 
@@ -161,6 +174,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     decisions: Ids of the decisions that requested or used it.
     plan: The plan that it was first requested with; left out if the call came alone.
     values: Where each value of the parameters came from when it was requested; the first 200. Empty for older ones.
+    commands: Of a shell line that a rule judges: its commands, as they were judged when it was requested.
     """
 
     id: Id
@@ -190,6 +204,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     uses_left: Count
     decisions: list[Uuid]
     values: list[CallValue]
+    commands: list[LineCommand] = []
     plan: PlanPlace | UnsetType = UNSET
 
 

@@ -57,6 +57,8 @@ def _values(call: dict[str, Any]) -> list[dict[str, Any]]:
     for name in ("parameters", "context"):
         if values := call.get(name):
             elements += [_section([(name.capitalize(), "")]), _preformatted(values)]
+    if commands := call.get("commands"):
+        elements += [_section([("What the line runs", "")]), _preformatted_lines(_lines(commands))]
     if origins := call.get("values"):
         elements += [_section([("Where the values come from", "")]), _preformatted_lines(_origins(origins))]
     return elements
@@ -138,6 +140,12 @@ def _origins(values: list[dict[str, Any]]) -> Iterator[str]:
     for each in values:
         beside = f"; not in the request: {', '.join(each['notInRequest'])}" if "notInRequest" in each else ""
         yield _shown(f"{each['path']}: {_ORIGINS.get(each['origin'], each['origin'])}{beside}")
+
+
+def _lines(commands: list[dict[str, Any]]) -> Iterator[str]:
+    """For each command of a shell line whether it may run, or why not."""
+    for each in commands:
+        yield _shown(f"{each['text']}: {'may run' if each['passed'] else each['why']}")
 
 
 def _where_to_decide(approval_id: str, approvals_url: str | None) -> dict[str, Any]:

@@ -405,6 +405,23 @@ def test_the_calls_of_a_plan_are_decided_together(visit, scene):
     assert [path for method, path in visitor.requests if method == "POST"] == ["/v1/approvals/decide"]
 
 
+def test_a_shell_line_is_shown_command_by_command(visit, scene):
+    """Which commands may run, and why another may not, on the card of the approval."""
+    tenant = scene.tenant
+    agent_id = tenant.new_agent()["id"]
+    allow = [{"run": "ls", "flags": "usual", "paths": "inside"}]
+    command = {"command": {"command": {"root": "/w/shop", "allow": allow}}}
+    rule = {"type": "parameter_constraint", "tools": ["Bash"], "effect": "escalate", "parameters": command}
+    tenant.new_policy(agent_id, rule)
+    line = {"command": "ls -la && git push"}
+    asked = tenant.authorize(agent_id, "Bash", parameters=line, context={"cwd": "/w/shop"})
+    page = visit("approve").open(f"/console/approvals/{asked['approval']['id']}", "Approval")
+    shown = page.get_by_role("list", name="What the line runs").get_by_role("listitem")
+    shown.nth(1).wait_for()
+    assert shown.all_inner_texts() == ["ls -la may run", "git push\nno entry names it"]
+    assert tenant.admin.post(f"/v1/approvals/{asked['approval']['id']}/cancel", json={}).status_code == 200
+
+
 def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, scene):
     """With the reason; taking it over changes nothing else. What somebody else changed meanwhile is said first."""
     source = "https://git.example.com/policies"

@@ -74,6 +74,7 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             "reason": outcome.reason + approval.other_reasons,
             "decisions": question.decision_id,
             "values": approval.values.decode(),
+            **({"commands": approval.commands.decode()} if approval.commands else {}),
             **({"plan": request.plan} if request.plan else {}),
             "lasts_ms": str(terms.expires_seconds * 1000),
             "required": str(terms.approvals),

@@ -18,7 +18,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     full: the quotas that the plan takes to be full.
     terms, rules, policies: the approval's conditions, the fingerprints of the rules that ask, and their policies' ids.
     memories: the names of what will remember the call's values once people approve.
-    values: JSON of where the call's values come from.
+    values: JSON of where the call's values come from. commands: JSON of what its shell line runs; empty = no line.
     other_reasons: follow the reason in the approval, if several rules ask.
     asker_id: the key that asked for the approval.
     bound, digest: what the approval binds, and its MAC. hides: whether people see less than that.
@@ -37,6 +37,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     policies: tuple[str, ...] = ()
     memories: tuple[str, ...] = ()
     values: bytes = b"[]"
+    commands: bytes = b""
     other_reasons: str = ""
     asker_id: str = ""
     bound: tuple[str, ...] = ()

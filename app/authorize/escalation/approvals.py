@@ -2,7 +2,7 @@
 
 import hmac
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -22,6 +22,7 @@ from app.model.decisions import AuthorizeRequest
 from app.model.escalations import Escalation, together
 from app.model.plans import Check, RememberedCheck
 from app.pdp import CompiledAgent
+from app.pdp.line_commands import line_commands
 from app.pdp.value_origins import value_origins
 from app.redaction.credentials import REDACTED
 from app.redaction.recording import recorded
@@ -92,6 +93,11 @@ class ApprovalRequest(Struct, frozen=True):
         }
         context = None if is_unpinned else self.question.request.context
         return msgspec.json.encode(value_origins(self.parameters, context, known))
+
+    def commands(self, is_secret: Callable[[str], bool]) -> bytes:
+        """JSON of what the call's shell line runs; empty if no rule judges one."""
+        commands = line_commands(self.agent, self.question.request, is_secret)
+        return msgspec.json.encode(commands) if commands else b""
 
     def step(
         self, current: CurrentApproval, asking: tuple[Escalation, ...], full: tuple[int, ...], bounds: Bounds

@@ -130,7 +130,12 @@ class EscalatedCalls:
             step = asked.step(current, asking, full, self._bounds)
             plan = question.plan
             if step.step == "ask":
-                step = replace(step, values=await run(asked.origins, full), other_reasons=asked.other_reasons(full))
+                step = replace(
+                    step,
+                    values=await run(asked.origins, full),
+                    commands=await run(asked.commands, self._redactor.is_secret),
+                    other_reasons=asked.other_reasons(full),
+                )
             if step.step == "probe":
                 return await _unasked(question, step, commit)
             if step.step == "use":

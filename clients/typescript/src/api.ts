@@ -855,6 +855,8 @@ export interface components {
             cidr?: components["schemas"]["CidrConstraint"];
             /** @description It must stand in the user's request (`request` in `context`) as whole words: `exact` = with equal code points, at least three; `text` = in any ASCII case and white space. Strings only. */
             fromRequest?: components["schemas"]["FromRequest"];
+            /** @description It must be a shell line all of whose commands may run. */
+            command?: components["schemas"]["CommandConstraint"];
             /** @description A person must have approved a call of this agent and tool with the same value of this parameter. Strings only, and only in a rule that escalates. */
             approvedBefore?: components["schemas"]["ApprovedBefore"];
         } | unknown | {
@@ -872,11 +874,18 @@ export interface components {
             /** @description The name of a value in `context`. */
             context?: string;
         };
-        /** @description A POSIX path that is, or lies below, one of these directories; refused unless written in its canonical form. */
+        /** @description A POSIX path that is, or lies below, one of these directories, and is of none of these kinds. */
         PathConstraint: {
-            /** @description Absolute paths of the directories. */
-            under: string[];
+            /** @description Absolute paths of the directories, in their canonical form; anywhere if left out. */
+            under?: string[];
+            /** @description Kinds of files that it must not be, by the names below those directories: `secrets` = keys and credentials, `runs` = what tools run or obey unasked, `hidden` = names that begin with a dot. */
+            notAmong?: components["schemas"]["FileKind"][];
         };
+        /**
+         * @description `secrets`: names of keys and credentials. `runs`: what tools run or obey unasked. `hidden`: names with a dot.
+         * @enum {string}
+         */
+        FileKind: "hidden" | "runs" | "secrets";
         /** @description A URL or host on one of these hosts; refused unless every URL parser finds the same host in it. */
         HostConstraint: {
             /** @description Hosts; `*.corp.com` is every name below corp.com. */
@@ -897,6 +906,64 @@ export interface components {
          * @enum {string}
          */
         FromRequest: "exact" | "text";
+        /** @description A shell line all of whose commands may run. */
+        CommandConstraint: {
+            /** @description The commands that may run; a line passes if each of its commands is one of them. */
+            allow?: components["schemas"]["AllowedCommand"][];
+            /** @description Commands that are refused, wherever they stand in the line. */
+            deny?: components["schemas"]["DeniedCommand"][];
+            /** @description The directory in which all happens: an absolute path, or a value of `context`. `allow` needs it. Lines start in `context.cwd`. */
+            root?: string | components["schemas"]["ContextRoot"];
+            /** @description Variables that may be assigned before a command, of those that docs/language.md lists. */
+            env?: string[];
+            /**
+             * @description What a line does that cannot be read, or runs commands that cannot be: `escalate` or `deny`; what the rule says if left out.
+             * @enum {unknown}
+             */
+            unread?: "deny" | "escalate";
+        };
+        /** @description Commands that may run: these programs, with these words and no others. */
+        AllowedCommand: {
+            /** @description The program's name, or a path below the root; or several. */
+            run: string | string[];
+            /** @description What its first word must be; one or several. A `*` at the end stands for any further letters. */
+            first?: string | string[];
+            /** @description What its second word must be, in the same way. */
+            second?: string | string[];
+            /** @description The flags that it may have, such as `-q`, `-n NUMBER`, `-m TEXT`, `-o PATH`, `--format=TEXT`; `usual` = the harmless ones of docs/shell-flags.md. No others pass. */
+            flags?: "usual" | string[];
+            /** @description Where its other words, as paths, must lie: `inside` the root, or in these directories. None if left out. */
+            paths?: "inside" | string[];
+            /** @description true = the first word, or the value of `-e`, is a pattern and no path. */
+            pattern?: boolean;
+            /** @description Programs that may stand before it: `npx`, `uv run`, `poetry run`, `pipenv run`, `pnpm exec`, `yarn exec`, `bundle exec`, `python -m`, `python3 -m`. */
+            via?: string[];
+            /**
+             * @description `inside` = its output may be redirected to files inside the root.
+             * @enum {unknown}
+             */
+            writes?: "inside";
+            /**
+             * @description `inside` = its first word is a script inside the root.
+             * @enum {unknown}
+             */
+            script?: "inside";
+        };
+        /** @description Commands that are refused wherever they stand in the line. */
+        DeniedCommand: {
+            /** @description The program's name, in any letter case and folder; or several. */
+            run: string | string[];
+            /** @description Its first word; one or several. second: Its second word. */
+            first?: string | string[];
+            second?: string | string[];
+            /** @description Flags of which one must be given; a letter also stands for long flags that begin with it. */
+            flags?: string[];
+        };
+        /** @description A directory that the call's context names. */
+        ContextRoot: {
+            /** @description The name of the value in `context`; never `cwd`. */
+            context: string;
+        };
         /**
          * @description A person has approved a call of this agent and tool with the same value of the same parameter.
          *
@@ -2545,7 +2612,7 @@ export interface components {
          * @description Kinds of warnings. Kinds may be added; their meanings do not change.
          * @enum {string}
          */
-        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "grants_by_trick" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
+        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "grants_by_trick" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "pattern_lets_commands_join" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
         /** @description A policy as the API shows it; rules are returned as they were given. */
         PolicyView: {
             /**
@@ -3553,6 +3620,11 @@ export interface components {
             decisions: string[];
             /** @description Where each value of the parameters came from when it was requested; the first 200. Empty for older ones. */
             values: components["schemas"]["CallValue"][];
+            /**
+             * @description Of a shell line that a rule judges: its commands, as they were judged when it was requested.
+             * @default []
+             */
+            commands?: components["schemas"]["LineCommand"][];
             /** @description The plan that it was first requested with; left out if the call came alone. */
             plan?: components["schemas"]["PlanPlace"];
         };
@@ -3604,6 +3676,15 @@ export interface components {
          * @enum {string}
          */
         Origin: "approved_before" | "request" | "unverified";
+        /** @description One command of a shell line that people are asked about. */
+        LineCommand: {
+            /** @description The command as it stands in the line, secrets redacted. */
+            text: string;
+            /** @description Whether it may run unasked. */
+            passed: boolean;
+            /** @description Why it may not; null if it may. */
+            why: string | null;
+        };
         /** @description The place of a call among those that were sent together, as the plan of an agent. */
         PlanPlace: {
             /**
@@ -4476,6 +4557,8 @@ export interface operations {
             header?: {
                 /** @description The agent whose calls these are, by its id or its alias. Required exactly once; without it every call is denied. */
                 "X-Remit-Agent"?: string;
+                /** @description The project's folder, as `context.project`: what the hook's settings say, and no model. At most once. */
+                "X-Remit-Project"?: string;
             };
         };
         requestBody: {

@@ -38,6 +38,7 @@ APPROVAL = {
         {"path": "amount", "origin": "unverified"},
         {"path": "currency", "origin": "unverified"},
     ],
+    "commands": [],
 }
 USUAL = {
     "calls": 50,
