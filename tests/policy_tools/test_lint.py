@@ -9,6 +9,7 @@ from app.model.rules import PolicyRule, ToolAllowlist, ToolGrant
 from app.pdp.clauses import covers
 from app.policy_tools.lint import Code, KnownTools, lint_policies
 from app.policy_tools.lint.overlaps import Patterns
+from app.policy_tools.lint.rules import lets_commands_join
 
 SCHEMAS = {
     "refund.create": {
@@ -220,6 +221,18 @@ EARNED = {
     "a regex without anchors": (
         [policy(constrained("customer", regex="C-[0-9]+"))],
         (Code.REGEX_UNANCHORED, "$.rules[0].parameters.customer.regex"),
+    ),
+    "a pattern for shell lines that ends anywhere": (
+        [policy(constrained("command", regex="^git log"))],
+        (Code.PATTERN_LETS_COMMANDS_JOIN, "$.rules[0].parameters.command.regex"),
+    ),
+    "a pattern for shell lines with any character": (
+        [policy(constrained("input.cmd", regex="^git log .*$"))],
+        (Code.PATTERN_LETS_COMMANDS_JOIN, "$.rules[0].parameters.input.cmd.regex"),
+    ),
+    "a pattern for shell lines with an excluding class": (
+        [policy(constrained("script", regex="^ls [^;]*$"))],
+        (Code.PATTERN_LETS_COMMANDS_JOIN, "$.rules[0].parameters.script.regex"),
     ),
     "a maximum that every negative number keeps": (
         [policy(constrained("payment.amount", max=500))],
@@ -532,3 +545,9 @@ def test_shadow_policies_are_linted_with_enforced_ones_but_not_the_reverse():
     assert silenced not in found(grant, tried[1])
     assert silenced in found(tried[0], asks)
     assert silenced in found(tried[0], tried[1])
+
+
+@pytest.mark.parametrize("regex", ["^(ls|cat)( [a-z/]+)*$", "^make (test|check)$", r"^git log --oneline -\d+$"])
+def test_patterns_that_match_no_joint_are_not_warned_about(regex):
+    """A line break is a joint, too."""
+    assert not lets_commands_join(regex)

@@ -22,6 +22,7 @@ from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 _PATH_WORDS = frozenset({"path", "file", "filename", "filepath", "dir", "directory", "folder"})
 _HOST_WORDS = frozenset({"url", "uri", "host", "hostname", "domain", "endpoint", "link"})
+_LINE_WORDS = frozenset({"command", "cmd", "script", "commands", "bash", "shell"})
 _AMOUNT_WORDS = frozenset(
     {"amount", "amounts", "price", "sum", "total", "quantity", "count", "number", "size", "limit", "nights", "days"}
     | {"cost", "fee", "refund", "credit", "payment", "passengers", "bags", "units", "hours", "minutes", "seconds"}
@@ -56,8 +57,12 @@ def _has_least_elsewhere(rule: PolicyRule, named: tuple[str, str], policy: Polic
 def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarning]:
     words = {word.lower() for word in _WORD.findall(name.rpartition(".")[2])}
     # Next to a constraint such as `path` or `host`, a pattern can only narrow further.
-    if constraint.regex is not UNSET and constraint.path is UNSET and constraint.host is UNSET:
-        yield from _about_regex(f"{place}.regex", words, constraint.regex)
+    if constraint.regex is not UNSET and not has_any(constraint, ("path", "host", "command")):
+        # What a `notRegex` excludes does not join either.
+        excluded = constraint.not_regex if isinstance(constraint.not_regex, str) else ""
+        yield from _about_regex(
+            f"{place}.regex", words - _LINE_WORDS if set(";&|") <= set(excluded) else words, constraint.regex
+        )
     if (
         has_any(constraint, ("max", "below", "at_most"))
         and not has_any(constraint, LOWER_BOUNDS)
@@ -65,6 +70,22 @@ def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarn
     ):
         message = f'"{name}" may be negative, and -1000000 is below every maximum; give it a min'
         yield PolicyWarning(Code.MIN_MISSING, place, message)
+
+
+_JOINS = re.compile(r"""
+    \\[SWDPs]|\[\^              # classes that exclude a few characters, and white space, which has line ends
+  | (?<!\\)(?<!\[)\.(?![^\[]*\])  # any character
+  | [;&`\n]|\\[n|$]              # a joint itself
+  | \[[^\]]*[|$!][^\]]*\]          # or in a class
+""", re.VERBOSE).search  # fmt: skip
+
+
+def lets_commands_join(regex: str) -> bool:
+    """True if the pattern can match a line with several commands: it is not anchored, or something in it can be a
+    joint.
+    """
+    is_anchored = regex.startswith(("^", "\\A", "(?i)^")) and regex.endswith(("$", "\\z"))
+    return not is_anchored or _JOINS(regex) is not None
 
 
 def _about_regex(place: str, words: set[str], regex: str) -> Iterator[PolicyWarning]:
@@ -76,6 +97,14 @@ def _about_regex(place: str, words: set[str], regex: str) -> Iterator[PolicyWarn
             message = f"a regex does not know what a {kind} means; say {example}"
             yield PolicyWarning(Code.REGEX_ON_PATH_OR_HOST, place, message)
             return
+    if words & _LINE_WORDS and lets_commands_join(regex):
+        message = (
+            "a shell line can join commands, and some line that this matches does; say "
+            '{"command": {"root": {"context": "project"}, "allow": '
+            '[{"run": "ls", "flags": "usual", "paths": "inside"}]}}'
+        )
+        yield PolicyWarning(Code.PATTERN_LETS_COMMANDS_JOIN, place, message)
+        return
     if not (regex.startswith(("^", "\\A", "(?i)^", "(?s)^")) and regex.endswith(("$", "\\z"))):
         message = "is found anywhere in the text, so any text around a match passes; anchor it with ^ and $"
         yield PolicyWarning(Code.REGEX_UNANCHORED, place, message)

@@ -17,6 +17,7 @@ class Code(StrEnum):
     ALLOWLIST_SHADOWS = "allowlist_shadows"
     REGEX_ON_PATH_OR_HOST = "regex_on_path_or_host"
     REGEX_UNANCHORED = "regex_unanchored"
+    PATTERN_LETS_COMMANDS_JOIN = "pattern_lets_commands_join"
     MIN_MISSING = "min_missing"
     WINDOW_NEVER_OPENS = "window_never_opens"
     HOURS_NOT_A_SPAN = "hours_not_a_span"
