@@ -68,6 +68,27 @@ def test_recorded_calls_are_judged_and_logged(tenant, agent, call, decision):
     assert entry["context"]["cwd"] == "/home/ann/shop"
 
 
+def test_the_settings_name_the_project(tenant):
+    """In a header of the hook, at most once; what the event itself calls project is nothing."""
+    made = tenant.admin.post("/v1/agents", json={"name": "coder"}).json()["id"]
+    allow = [{"run": "ls", "flags": "usual", "paths": "inside"}]
+    lines = {"command": {"command": {"root": {"context": "project"}, "allow": allow}}}
+    rule = {"type": "parameter_constraint", "tools": ["Bash"], "parameters": lines}
+    policy = {"agent_id": made, "name": "lines", "rules": [rule]}
+    assert tenant.admin.post("/v1/policies", json=policy).status_code == 201
+    event = BASH | {"tool_input": {"command": "ls src"}, "project": "/home/ann/shop"}
+
+    def decided(*projects):
+        headers = [("X-Remit-Agent", made), *(("X-Remit-Project", each) for each in projects)]
+        answer = tenant.reader.post("/v1/hooks/claude-code", content=json.dumps(event).encode(), headers=headers)
+        return answer.json()["hookSpecificOutput"]["permissionDecision"]
+
+    assert decided("/home/ann/shop") == "allow"
+    assert [decided(*each) for each in ((), ("",), ("/home/ann/other",), ("/home/ann/shop", "/home/ann/shop"))] == [
+        "deny"
+    ] * 4
+
+
 def test_a_denial_says_why(tenant, agent):
     force = BASH | {"tool_input": {"command": "git push --force"}}
     assert asked(tenant.reader, [agent], force) == (

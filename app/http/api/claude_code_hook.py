@@ -14,7 +14,7 @@ from app.http.answers import JSON, RawResponse
 from app.http.bodies import count_keys, require_readable, require_unique_keys
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
-from app.http.openapi.described_headers import HOOK_AGENT
+from app.http.openapi.described_headers import HOOK_AGENT, HOOK_PROJECT
 from app.http.own_fields import own_fields, require_spelled
 from app.http.problems import headers_of
 from app.http.tool_calls import MAX_NAMES, Reading, not_a_call, tool_call
@@ -22,6 +22,7 @@ from app.model.api_keys import Scope, without_raw_keys
 from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest, Decision, Result
 
 AGENT = b"x-remit-agent"
+PROJECT = b"x-remit-project"
 EVENT = "PreToolUse"
 VOUCHED = ("cwd", "permission_mode", "agent_type")
 
@@ -87,6 +88,8 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     if call.hook_event_name != EVENT:
         raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that event only")
     context = {"session": call.session_id, "source": "claude-code"}
+    if (project := _project(reading)) is not None:
+        context["project"] = project
     context |= {name: value for name in VOUCHED if isinstance(value := getattr(call, name), str)}
     body = b'{"parameters":%b,"context":%b}' % (call.tool_input, _encode(context))
     try:
@@ -95,6 +98,17 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
         raise not_a_call(body, error, _Parameters, reading.settings.call_bytes_max) from None
     agent = agents[0].decode("latin-1")
     return tool_call(body, len(body), reading, agent, call.tool_name, DEFAULT_ACTION, parameters, context)
+
+
+def _project(reading: Reading) -> str | None:
+    """The project's folder that the hook's settings name, or None. Raises Invalid."""
+    projects = [value for name, value in reading.headers if name == PROJECT]
+    if len(projects) > 1:
+        raise Invalid.at("X-Remit-Project", "is given more than once; one header may name the project's folder")
+    try:
+        return projects[0].decode() if projects and projects[0] else None
+    except UnicodeDecodeError:
+        raise Invalid.at("X-Remit-Project", "is not UTF-8") from None
 
 
 def answer_hook(decision: Decision) -> bytes:
@@ -148,7 +162,7 @@ CLAUDE_CODE = Door(
         ),
         body=HookCall,
         answer=HookAnswer,
-        request_headers=(HOOK_AGENT,),
+        request_headers=(HOOK_AGENT, HOOK_PROJECT),
         always=True,
     ),
     read_hook,

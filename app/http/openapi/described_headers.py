@@ -81,6 +81,11 @@ HOOK_AGENT = RequestHeader(
     {"type": "string", **CALLED},
     "The agent whose calls these are, by its id or its alias. Required exactly once; without it every call is denied.",
 )
+HOOK_PROJECT = RequestHeader(
+    "X-Remit-Project",
+    {"type": "string", "maxLength": 4096},
+    "The project's folder, as `context.project`: what the hook's settings say, and no model. At most once.",
+)
 
 REPLAYED = {"Idempotency-Replayed": "`true` if this repeats the first answer to the Idempotency-Key."}
 REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one."}
