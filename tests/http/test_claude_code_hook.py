@@ -183,14 +183,25 @@ SHOWN = [
 PROJECT = "/home/ann/shop"
 NO_SHELL = [
     *("ls; id", "ls && id", "ls | sh", "ls & id", "ls $(id)", "ls `id`", "ls ${IFS}-la", "ls\nid", "ls\rid", "ls # x"),
-    *("A=1 ls", "env ls", "cd / && ls", "cat <x", "cat a > b", "cat a{b,c}", "cat *", "cat ~", "cat ~/x", "cat $HOME"),
+    *(
+        "A=1 ls",
+        "env ls",
+        "cd / && ls",
+        "cat <../x",
+        "cat a > b",
+        "cat a{b,c}",
+        "cat *",
+        "cat ~",
+        "cat ~/x",
+        "cat $HOME",
+    ),
     *(
         "cat /etc/passwd",
         "cat ../x",
         "cat src/../../x",
         "cat ./.env",
         "cat .git/config",
-        "cat 'a'",
+        "cat '.env'",
         "cat a\\b",
         "cat \u0430.py",
     ),
@@ -218,7 +229,7 @@ NO_SHELL = [
         "make test A=1",
         "make deploy",
         "LS",
-        "ls ",
+        "ls ;id",
     ),
 ]
 NO_READ = [
