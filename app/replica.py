@@ -16,7 +16,7 @@ from app.audit.backlog import SealingWatch
 from app.audit.log import AuditLog
 from app.audit.read.follow import watch_newest
 from app.authorize.agent_cache import AgentCache
-from app.authorize.authenticator import Authenticator
+from app.authorize.authenticator import CALLERS_CACHED, Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.batch import BatchAuthorizer
 from app.authorize.commit import CommitDecision
@@ -246,7 +246,7 @@ def _services(
     granted = GroupGrants() if provider is None else GroupGrants(provider.issuer, provider.table)
     authenticator = Authenticator(
         client,
-        settings.caller_cache_size,
+        CALLERS_CACHED,
         prompt,
         tell=partial(lane.send_message, Message.KEYS_HAVE_WORKED),
         admit=Admission(client, issuers, lane).admit,

@@ -200,9 +200,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trusted_proxies: str = ""
     """Addresses and networks of the load balancers whose X-Forwarded-For Remit trusts, comma-separated."""
 
-    caller_cache_size: Annotated[int, Meta(ge=0)] = 10_000
-    """API keys whose workspace and scopes each lane of a replica caches. The least recently used are evicted first."""
-
     audit_backlog_max: Annotated[int, Meta(ge=1_000)] = 2_000_000
     """Unsealed entries of one workspace beyond which authorize answers 503, so that they do not fill the store."""
 
@@ -220,9 +217,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     audit_verify_every_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = 86_400
     """How often the compactor verifies each log in the background; 0 = never."""
-
-    audit_names_max: Annotated[int, Meta(ge=0)] = 4_096
-    """Maximum number of agents, of tools and of actions in the index of one part of a log (128 segments)."""
 
     checkpoint_key_file: Annotated[str, Meta(pattern="^/[ -~]+$", description="an absolute path")] | None = None
     """File with the keys that sign checkpoints (`remit audit key new`). Only the compactor reads it; if unset, nothing

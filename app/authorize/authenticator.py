@@ -15,6 +15,8 @@ from app.store.keyspace import Keyspace, key_pointer
 
 _TOLD_MAX = 1_000
 _SESSION_CACHED_S = 60.0
+CALLERS_CACHED = 10_000
+"""API keys whose workspace and scopes each lane of a replica keeps; those used longest ago go first."""
 """A session ends when it has not been used for a while, so its use is noted at least this often."""
 
 

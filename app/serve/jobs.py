@@ -42,7 +42,7 @@ async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[l
     webhooks = Webhooks(client, Ids(), secrets, settings.webhooks_max)
     sender = Sender(client, Delivery(settings, secrets), settings.audit_backlog_max)
     reaper = ApprovalReaper(client, Ids(), settings.audit_backlog_max)
-    repairs = Repairs(client, Sealer(client, settings.audit_segment_entries, settings.audit_names_max))
+    repairs = Repairs(client, Sealer(client, settings.audit_segment_entries))
     jobs = [
         Job("seal logs", 1.0, Compactor(client, settings).sweep),
         Job("end approvals", 1.0, lambda _stopped: end_approvals(client, reaper)),

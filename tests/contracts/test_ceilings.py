@@ -19,6 +19,7 @@ _OF_AN_OWNER = re.compile(r"_per_(agent|group)_max$|^policy_versions_max$").sear
 def constants():
     """The numbers of things that the store keeps of a workspace, and of a key."""
     files = [*(ROOT / "app/store").glob("*.py"), ROOT / "app/model/catalog.py", ROOT / "app/model/resources.py"]
+    files.append(ROOT / "app/audit/seal/sealer.py")
     text = "".join(path.read_text() for path in files)
     return set(
         re.findall(r"^([A-Z]+_MAX|MAX_(?:SEEN|TOOLS|RESOURCES)|[A-Z]+_PER_[A-Z]+)\b[^=\n]*=", text, re.MULTILINE)

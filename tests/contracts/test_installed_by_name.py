@@ -38,6 +38,8 @@ NAMES = {
     ),
 }
 """All names that pages and messages have, and what they are. A package or program with another is a stranger's."""
+LISTS_OF_PROGRAMS = {"shell-lines.md", "shell_surroundings.py"}
+"""They name the programs of shell lines that are judged, and run none."""
 FETCHED = re.compile(r"\b(?:npx|uvx|pipx run|bunx|dlx)\b[\s\"',]+(?:-\S+[\s\"',]+)*(?![@\w-]+/)([\w-]+)")
 
 
@@ -62,6 +64,8 @@ def test_every_name_that_begins_with_ours_is_ours():
 def test_nothing_is_fetched_and_run_by_a_name_that_anybody_may_take():
     """An example that begins another's program names a file, or a package with the name of its owner."""
     read = {path.name: path.read_text() for path in (*READ, *SPOKEN) if "vendor" not in path.parts}
+    for name in LISTS_OF_PROGRAMS:
+        del read[name]
     assert {name: found for name, text in read.items() if (found := FETCHED.findall(text))} == {}
 
 

@@ -39,7 +39,7 @@ class Compactor:
         self._client = client
         self._entries = settings.audit_segment_entries
         self._seal_after_ms = settings.audit_seal_after_seconds * 1000
-        self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
+        self._sealer = Sealer(client, settings.audit_segment_entries)
         self._trees = TreeGrower(client)
         self._name = secrets.token_hex(8)
 

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 _is_count = re.compile("[0-9]{1,15}", re.ASCII).fullmatch
 
 _REMEMBERED = 256
+NAMES_MAX = 4_096
+"""Agents, tools and actions that the index of one part of a log (128 segments) has each; more share what is left."""
 
 
 class Sealed(NamedTuple):
@@ -64,7 +66,7 @@ class Sealer:
     Any number of sealers may work on one workspace; all but the first to seal a segment discard their work.
     """
 
-    def __init__(self, client: Client, segment_entries: int, names_max: int) -> None:
+    def __init__(self, client: Client, segment_entries: int, names_max: int = NAMES_MAX) -> None:
         self._client = client
         self._entries = segment_entries
         self._names_max = names_max

@@ -428,7 +428,7 @@ class Deadline:
     def end(self) -> None:
         """Cancel the loop's timer, and forget what it would have called."""
         self.never()
-        self._expired = _nothing
+        self._expired = lambda: None
         if self._tick is not None:
             self._tick.cancel()
 
@@ -445,7 +445,3 @@ class Deadline:
             self._expired()
         elif self._due < NEVER:
             self._schedule()
-
-
-def _nothing() -> None:
-    """What happens at the deadline of what has ended."""
