@@ -13,9 +13,9 @@ from typing import BinaryIO
 import msgspec
 import zstandard
 
-from app.audit.head import read_head
+from app.audit.index_keys import index_keys_of
+from app.audit.log_state import read_head
 from app.audit.manifest import line_of
-from app.audit.named import named
 from app.audit.segments import chain, genesis, read_segment
 from app.errors import AuditLogDamaged, Invalid
 from app.model.archives import ArchivedSegment
@@ -167,7 +167,7 @@ class Archive:
 def _require_as_described(row: ArchivedSegment, body: bytes) -> None:
     """Raise ArchiveAltered unless the sequences and times in the manifest are those of the segment's entries."""
     try:
-        times = [parse_time_ms(named(line).timestamp) for line in body.splitlines()]
+        times = [parse_time_ms(index_keys_of(line).timestamp) for line in body.splitlines()]
     except ValueError:
         raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} contains a line that is not an entry") from None
     described = row.last_sequence - row.first_sequence + 1, row.first_time, row.last_time

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from app.audit.entry_format import time_ms_of
-from app.audit.head import head_of, newest_of
+from app.audit.log_state import head_of, newest_of
 from app.audit.notes import ACCEPTED
-from app.audit.stream import stream_entries
+from app.audit.unsealed import stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import Backlog, LastVerification
 from app.model.checkpoints import Finding

@@ -17,7 +17,7 @@ import msgspec
 import zstandard
 from msgspec import Raw, Struct
 
-from app.audit.named import Named
+from app.audit.index_keys import IndexKeys
 from app.errors import AuditLogDamaged
 from app.model.decisions import Result
 from app.model.logged_codes import code_from
@@ -150,7 +150,7 @@ class Columns:
             return number
         return NAMES_MAX + self._local.index(value) if value in self._local else None
 
-    def is_of(self, entries: Sequence[Named]) -> bool:
+    def is_of(self, entries: Sequence[IndexKeys]) -> bool:
         """True if these are the columns of the entries."""
         if self.times() != [parse_time_ms(entry.timestamp) for entry in entries]:
             return False
@@ -171,7 +171,7 @@ class Columns:
         return numbers
 
 
-def counted_by(entry: Named) -> tuple[str | None, ...]:
+def counted_by(entry: IndexKeys) -> tuple[str | None, ...]:
     """What an entry is counted by, in the order of COUNTED."""
     code = code_of(entry.result, entry.rule_type, entry.reason, entry.code)
     return entry.result, entry.agent_id or None, entry.tool_name or None, entry.policy_id or None, code

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from app.audit.head import Head, Span, head_of
+from app.audit.index_keys import IndexKeys
 from app.audit.index_rows import Posting, Row, missing_from_index, rows_of
-from app.audit.named import Named
+from app.audit.log_state import Head, Span, head_of
 from app.audit.segments import segments_of
 from app.audit.stored_columns import UNKNOWN, decided_by
 from app.errors import AuditLogDamaged
@@ -73,7 +73,7 @@ def name_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def values_of(entry: Named) -> tuple[str | None, ...]:
+def values_of(entry: IndexKeys) -> tuple[str | None, ...]:
     """The value by which an entry is indexed in each of DIMENSIONS; None if it is not indexed by it."""
     shadow, rule_type = entry.shadow_policy, entry.rule_type
     return (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from app.audit.head import Head, Span
+from app.audit.log_state import Head, Span
 from app.audit.segments import part_of, segments_of
 from app.errors import AuditLogDamaged
 

@@ -11,17 +11,17 @@ from msgspec.structs import replace
 
 from app.audit.archive import Archive
 from app.audit.backlog import read_backlog
-from app.audit.head import head_of, unreadable_is_damage
+from app.audit.log_state import head_of, unreadable_is_damage
 from app.audit.manifest import read_manifest
 from app.audit.notes import accept_fork, newest_note, proof_of
+from app.audit.read.backward_search import BackwardSearch, Page
 from app.audit.read.counts import counts
 from app.audit.read.entry_filter import EntryFilter
 from app.audit.read.export import Progress, export
 from app.audit.read.follow import follow, resumed
-from app.audit.read.scan import EntryChunk, Scan
-from app.audit.read.sealed_walk import sequences_between
-from app.audit.read.search import Page, SealedSearch
-from app.audit.stream import END, StreamWalk, line_of_unsealed
+from app.audit.read.forward_reader import EntryChunk, ForwardReader
+from app.audit.read.sealed_reader import sequences_between
+from app.audit.unsealed import END, UnsealedWalk, line_of_unsealed
 from app.audit.verify.verifier import Verifier
 from app.errors import AuditEntryNotFound, StoreUnavailable
 from app.model.archives import ArchiveManifest, ManifestQuery
@@ -109,7 +109,7 @@ class AuditLog:
                 below = await self._search_tail(keyspace, matcher, page, below)
                 if page.has_more:
                     return _Searched(page, None, None)
-                sealed = SealedSearch(self._client, keyspace, query, matcher, page, below, segments_max, entries_max)
+                sealed = BackwardSearch(self._client, keyspace, query, matcher, page, below, segments_max, entries_max)
                 floor = await sealed.run()
                 return _Searched(page, floor, sealed.stopped_below)
 
@@ -124,22 +124,24 @@ class AuditLog:
     ) -> AsyncIterator[EntryChunk]:
         """Yield the entries of a span of time, oldest first, of one agent or of all; some just outside may be included.
 
-        Raises as `Scan.chunks` does.
+        Raises as `ForwardReader.chunks` does.
         """
         with unreadable_is_damage():
             after, until = await sequences_between(self._client, Keyspace(workspace_id), from_ms, to_ms)
-        async for chunk in Scan(self._client, workspace_id, AuditFilters(agent_id=agent_id)).chunks(after, until):
+        async for chunk in ForwardReader(self._client, workspace_id, AuditFilters(agent_id=agent_id)).chunks(
+            after, until
+        ):
             yield chunk
             if progress is not None:
                 progress(chunk.up_to - after, until - after)
 
     def between(self, workspace_id: str, after: int, until: int) -> AsyncIterator[EntryChunk]:
-        """Yield the entries with after < sequence <= until, oldest first. Raises as `Scan.chunks` does."""
-        return Scan(self._client, workspace_id, AuditFilters()).chunks(after, until)
+        """Yield the entries with after < sequence <= until, oldest first. Raises as `ForwardReader.chunks` does."""
+        return ForwardReader(self._client, workspace_id, AuditFilters()).chunks(after, until)
 
     async def newest(self, workspace_id: str) -> int:
         """The sequence of the newest entry; 0 if there is none."""
-        return await Scan(self._client, workspace_id, AuditFilters()).newest()
+        return await ForwardReader(self._client, workspace_id, AuditFilters()).newest()
 
     async def now_ms(self) -> int:
         """The time that an entry written now would get, ms."""
@@ -231,7 +233,7 @@ class AuditLog:
 
     async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
         """Offer the stream's entries to the page; return the sequence below which every entry must be sealed."""
-        walk = StreamWalk(self._client, keyspace, below)
+        walk = UnsealedWalk(self._client, keyspace, below)
         async for sequence, fields in walk.entries():
             if matcher.may_hold(fields):
                 line = await line_of_unsealed(self._client, keyspace, sequence, fields)
@@ -241,7 +243,7 @@ class AuditLog:
 
 
 class _Searched(NamedTuple):
-    """A page, the floor as `SealedSearch.run` returns it, and where the search stopped before the page was complete."""
+    """A page, the floor as `BackwardSearch.run` returns it, and where the search stopped before the page was full."""
 
     page: Page
     floor: Floor | None

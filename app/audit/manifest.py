@@ -2,7 +2,7 @@
 
 import hashlib
 
-from app.audit.head import read_head
+from app.audit.log_state import read_head
 from app.audit.segments import Segment, missing, read_segment
 from app.model.archives import ArchivedSegment, ArchiveManifest, ManifestQuery
 from app.model.times import rfc3339

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.audit.head import Head, read_head
+from app.audit.log_state import Head, read_head
 from app.audit.merkle import leaf_hashes
-from app.audit.read.scan import Scan
-from app.audit.trail import position_before, read_changes
+from app.audit.read.forward_reader import ForwardReader
+from app.audit.trail_chain import position_before, read_changes
 from app.audit.tree import BLOCK, Tree, hashes_of
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditFilters
@@ -24,7 +24,7 @@ def log_tree(client: Client, workspace_id: str, head: Head) -> Tree:
 
     async def leaves(start: int, end: int) -> Sequence[bytes]:
         hashes: list[bytes] = []
-        async for chunk in Scan(client, workspace_id, AuditFilters()).chunks(start, end):
+        async for chunk in ForwardReader(client, workspace_id, AuditFilters()).chunks(start, end):
             hashes += leaf_hashes(chunk.body.splitlines(keepends=True))
         return hashes
 

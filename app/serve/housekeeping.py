@@ -7,7 +7,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.audit.seal.retention import Retention
 from app.audit.seal.sealer import Sealer
 from app.audit.seal.stream_repair import displaced, free_stream
-from app.audit.trail import seal_changes, unsealed_trails
+from app.audit.trail_chain import seal_changes, unsealed_trails
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.runtime.fault_isolation import failures_logged

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from app.audit.head import head_of
+from app.audit.log_state import head_of
 from app.audit.verify.verifier import Verifier
 from app.model.checkpoints import Checkpoint, Finding
 from app.redis_client.client import Client, Value

@@ -9,12 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.audit import index
+from app.audit import index, unsealed
 from app.audit import segments as audit_segments
-from app.audit import stream as audit_stream
 from app.audit.columns import code_of
 from app.audit.log import AuditLog
-from app.audit.read import sealed_walk
+from app.audit.read import sealed_reader
 from app.audit.seal import segment_builder as audit_block
 from app.audit.seal.sealer import Sealer
 from app.model.audit import AuditFilters, AuditQuery
@@ -123,8 +122,8 @@ def small(monkeypatch):
     """Parts, frames and chunks so small that a few entries cover all edge cases."""
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
     monkeypatch.setattr(audit_block, "FRAME_ENTRIES", 3)
-    monkeypatch.setattr(audit_stream, "_CHUNK", 4)
-    monkeypatch.setattr(sealed_walk, "_BYTES_PER_READ", 400)  # one frame or two
+    monkeypatch.setattr(unsealed, "_CHUNK", 4)
+    monkeypatch.setattr(sealed_reader, "_BYTES_PER_READ", 400)  # one frame or two
 
 
 PAST_THE_CAP = pytest.param(2, id="past the cap", marks=pytest.mark.slow)

@@ -15,7 +15,7 @@ from servers import ADMIN_KEY, Replica, Store, clean_env, store_binaries
 
 from app.audit.log import AuditLog
 from app.audit.merkle import Frontier, leaf_hash
-from app.audit.read.scan import Scan
+from app.audit.read.forward_reader import ForwardReader
 from app.audit.seal.sealer import Sealer
 from app.audit.tree import read_tree
 from app.audit.verify.verifier import Verifier
@@ -84,7 +84,7 @@ async def assert_in_tree(writer, workspace_id):
     frontier = (await read_tree(writer.client, writer.keyspace.audit_tree)).frontier
     leaves = [
         leaf_hash(line)
-        async for chunk in Scan(writer.client, workspace_id, AuditFilters()).chunks(0, frontier.size)
+        async for chunk in ForwardReader(writer.client, workspace_id, AuditFilters()).chunks(0, frontier.size)
         for line in chunk.body.splitlines()
     ]
     assert frontier == Frontier().extended(leaves).frontier
@@ -230,7 +230,7 @@ async def test_a_long_backlog_is_sealed_once_a_compactor_is_back(large_store, wo
         assert up.wait(60) == 0
 
     expected = 0
-    async for stretch in Scan(client, workspace_id, AuditQuery()).chunks(0, BACKLOG):
+    async for stretch in ForwardReader(client, workspace_id, AuditQuery()).chunks(0, BACKLOG):
         assert list(stretch.sequences) == list(range(expected + 1, stretch.up_to + 1))
         for sequence, line in enumerate(stretch.body.splitlines(), expected + 1):
             assert line.startswith(b'{"id":"018bcfe5-6800-7000-8000-%012x"' % sequence)

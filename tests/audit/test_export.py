@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.audit.log import AuditLog
-from app.audit.read import scan as audit_scan
+from app.audit.read import forward_reader
 from app.audit.read.export import export
 from app.audit.seal.sealer import Sealer
 from app.http.answers import accepts_gzip
@@ -153,7 +153,7 @@ def test_no_reader_of_cells_finds_a_formula(text):
 
 async def test_entries_sealed_during_an_export_are_in_it_once(client, writer, workspace_id, monkeypatch):
     """A segment may be sealed between any two pieces; entries appended meanwhile are not in the file."""
-    monkeypatch.setattr(audit_scan, "_TAIL_CHUNK", 2)
+    monkeypatch.setattr(forward_reader, "_TAIL_CHUNK", 2)
     sealer = Sealer(client, 4, 100)
     pieces = []
     async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON):

@@ -5,7 +5,7 @@ from audit_entries import Writer, decoded, fields_of, repair_and_seal
 
 from app.audit.entry_format import FIELDS
 from app.audit.log import AuditLog
-from app.audit.read.scan import Scan
+from app.audit.read.forward_reader import ForwardReader
 from app.audit.seal.sealer import Sealer
 from app.audit.seal.stream_repair import displaced, free_stream
 from app.audit.verify.verifier import Verifier
@@ -81,8 +81,8 @@ async def test_no_reader_sees_entries_that_no_commit_wrote(client, writer, works
     """Neither a query nor an export, before anything is repaired."""
     await add(client, writer, entry_id, **{name: str(value) for name, value in fields_of(1).items()})
     assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
-    scan = Scan(client, workspace_id, AuditQuery())
-    lines = [line async for chunk in scan.chunks(0, await scan.newest()) for line in chunk.body.splitlines()]
+    reader = ForwardReader(client, workspace_id, AuditQuery())
+    lines = [line async for chunk in reader.chunks(0, await reader.newest()) for line in chunk.body.splitlines()]
     assert len(lines) == 12
 
 
@@ -112,8 +112,8 @@ async def test_many_foreign_entries_among_commits_hide_none_from_a_reader(client
     for number in range(1, 300):
         await add(client, writer, f"12-{number}")
     await writer.append(5)
-    scan = Scan(client, workspace_id, AuditQuery())
-    lines = [line async for chunk in scan.chunks(0, await scan.newest()) for line in chunk.body.splitlines()]
+    reader = ForwardReader(client, workspace_id, AuditQuery())
+    lines = [line async for chunk in reader.chunks(0, await reader.newest()) for line in chunk.body.splitlines()]
     assert len(lines) == 17
     assert len((await AuditLog(client).query(workspace_id, AuditQuery())).lines) == 17
 

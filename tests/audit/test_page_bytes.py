@@ -1,6 +1,6 @@
 """How much one page of a query may hold."""
 
-from app.audit.read.search import PAGE_BYTES, Page
+from app.audit.read.backward_search import PAGE_BYTES, Page
 
 
 def test_a_page_holds_four_mebibytes_and_says_where_to_go_on():

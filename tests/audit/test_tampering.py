@@ -15,7 +15,7 @@ from app.audit.index import name_of
 from app.audit.seal.retention import Retention
 from app.audit.seal.sealer import Sealer
 from app.audit.segments import read_segment
-from app.audit.trail import LAST_ID, seal_changes, trail_genesis, unsealed_trails
+from app.audit.trail_chain import LAST_ID, seal_changes, trail_genesis, unsealed_trails
 from app.audit.tree import read_tree
 from app.audit.verify.verifier import Verifier
 from app.errors import StoreUnavailable

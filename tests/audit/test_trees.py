@@ -9,12 +9,12 @@ from audit_entries import Writer, grow_trees, is_included
 from test_merkle import naive_root
 
 from app.audit.merkle import EMPTY_LEAF, EMPTY_ROOT, Frontier, is_consistent, leaf_hash, leaf_hashes
-from app.audit.read.scan import Scan
+from app.audit.read.forward_reader import ForwardReader
 from app.audit.seal.compactor import Compactor
 from app.audit.seal.retention import Retention
 from app.audit.seal.sealer import Sealer
 from app.audit.seal.tree_growth import TreeGrower
-from app.audit.trail import change_line, seal_changes
+from app.audit.trail_chain import change_line, seal_changes
 from app.audit.tree import BLOCK, Tree, TreeState, read_tree
 from app.audit.trees import read_log_tree, trail_tree
 from app.audit.verify.verifier import Verifier
@@ -39,7 +39,7 @@ async def writer(client, workspace_id):
 
 
 async def lines_of(client, workspace_id, after=0, until=ENTRIES):
-    chunks = Scan(client, workspace_id, AuditFilters()).chunks(after, until)
+    chunks = ForwardReader(client, workspace_id, AuditFilters()).chunks(after, until)
     return b"".join([chunk.body async for chunk in chunks]).splitlines()
 
 

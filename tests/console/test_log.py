@@ -9,7 +9,7 @@ import pytest
 from audit_entries import grow_trees
 
 from app.audit.seal.sealer import Sealer
-from app.audit.trail import seal_changes
+from app.audit.trail_chain import seal_changes
 from app.model.notes import OF_CHANGES, SignatureType, origin_of
 from app.transparency.keys import SigningKey
 from app.transparency.rounds import CheckpointRounds

@@ -13,7 +13,7 @@ from servers import ADMIN_KEY, Replica, Store, clean_env
 from sessions import commands, require_printed, run, shell_in
 
 from app.audit.seal.sealer import Sealer
-from app.audit.trail import seal_changes
+from app.audit.trail_chain import seal_changes
 from app.redis_client.clients import open_client
 from app.redis_client.scripts import LUA, SCRIPTS
 from app.store import keyspace as module

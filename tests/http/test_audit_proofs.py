@@ -8,7 +8,7 @@ from servers import clean_env
 
 from app.audit.merkle import leaf_hash
 from app.audit.seal.sealer import Sealer
-from app.audit.trail import seal_changes
+from app.audit.trail_chain import seal_changes
 from app.model.notes import Note, origin_of
 from app.transparency.keys import SigningKey, signed
 from app.transparency.rounds import CheckpointRounds

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tenants import Tenant
 
 from app.audit.seal.sealer import Sealer
-from app.audit.trail import seal_changes
+from app.audit.trail_chain import seal_changes
 from app.transparency.keys import SigningKey
 from app.transparency.rounds import CheckpointRounds
 

@@ -8,7 +8,7 @@ from audit_entries import Writer, grow_trees
 from servers import Store
 
 from app.audit.seal.sealer import Sealer
-from app.audit.trail import seal_changes
+from app.audit.trail_chain import seal_changes
 from app.model.notes import OF_CHANGES, SignatureType, origin_of
 from app.redis_client.clients import open_client, store_time_ms
 from app.store.keyspace import WORKSPACES

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from app.audit.backlog import SealingWatch
 from app.audit.merkle import Frontier, is_consistent, leaf_hash, node_hash
 from app.audit.notes import accept_fork, proof_of, read_fork, read_note
-from app.audit.read.scan import Scan
+from app.audit.read.forward_reader import ForwardReader
 from app.audit.seal.sealer import Sealer
 from app.audit.trees import read_log_tree
 from app.audit.verify.verifier import Verifier
@@ -43,7 +43,7 @@ async def newest(log):
 
 
 async def lines_of(log, size):
-    chunks = Scan(log.client, log.workspace_id, AuditFilters()).chunks(0, size)
+    chunks = ForwardReader(log.client, log.workspace_id, AuditFilters()).chunks(0, size)
     return b"".join([chunk.body async for chunk in chunks]).splitlines()
 
 

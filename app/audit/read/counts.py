@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, repeat
 
 from app.audit.columns import COUNTED, Columns, counted_by
-from app.audit.head import read_head
 from app.audit.index import RESULT, IndexedSegment, posting_of
+from app.audit.index_keys import index_keys_of
 from app.audit.index_rows import Row
-from app.audit.named import named
+from app.audit.log_state import read_head
+from app.audit.read.backward_search import work_in
 from app.audit.read.entry_filter import EntryFilter
-from app.audit.read.sealed_walk import SealedWalk
-from app.audit.read.search import work_in
+from app.audit.read.sealed_reader import SealedReader
 from app.audit.segments import part_of
 from app.audit.stored_columns import read_columns
-from app.audit.stream import StreamWalk, gone, line_of_unsealed
+from app.audit.unsealed import UnsealedWalk, gone, line_of_unsealed
 from app.model.counts import CountBy, Counted, CountQuery, Counts, ValueCount
 from app.model.decisions import Result
 from app.model.text import FieldError
@@ -45,7 +45,7 @@ async def counts(client: Client, workspace_id: str, query: CountQuery) -> Counte
     keyspace = Keyspace(workspace_id)
     tallies = _Tallies(query, query.intervals(await store_time_ms(client)))
     matcher, lines = EntryFilter(query), list[bytes]()
-    tail = StreamWalk(client, keyspace)
+    tail = UnsealedWalk(client, keyspace)
     async for sequence, fields in tail.entries():
         if matcher.may_hold(fields):
             line = await line_of_unsealed(client, keyspace, sequence, fields)
@@ -59,16 +59,16 @@ async def counts(client: Client, workspace_id: str, query: CountQuery) -> Counte
     head, spans = await read_head(client, keyspace)
     if head.sequence < tail.below - 1:
         raise gone(head.sequence + 1, tail.below - 1)
-    walk = SealedWalk(client, keyspace, query, head, spans, after=head.first_sequence - 1, until=tail.below - 1)
+    sealed = SealedReader(client, keyspace, query, head, spans, after=head.first_sequence - 1, until=tail.below - 1)
     work = 0
-    for part in walk.parts():
-        segments = await walk.segments([part])
+    for part in sealed.parts():
+        segments = await sealed.segments([part])
         work += sum(map(work_in, segments)) if query.scans else 0
         if work > SCANNED_MAX:
             names = ", ".join(query.scans)
             message = f"must be given, or a later one: {names} would be searched for in more than {SCANNED_MAX} entries"
             raise FieldError("from", message)
-        await _count_sealed(client, keyspace, query, walk, segments, tallies)
+        await _count_sealed(client, keyspace, query, sealed, segments, tallies)
     head, _ = await read_head(client, keyspace)
     floor = head.floor
     if floor is not None and query.from_ms is not None and query.from_ms > floor.time_ms:
@@ -80,7 +80,7 @@ async def _count_sealed(
     client: Client,
     keyspace: Keyspace,
     query: CountQuery,
-    walk: SealedWalk,
+    sealed: SealedReader,
     segments: Sequence[IndexedSegment],
     tallies: "_Tallies",
 ) -> None:
@@ -100,9 +100,9 @@ async def _count_sealed(
             if position % _SEGMENTS_PER_TURN == 0:
                 await take_turn()
     matcher = EntryFilter(query)
-    async for frames in walk.read(unread):
+    async for frames in sealed.read(unread):
         if frames is not None:
-            async for matches in walk.matches(frames, matcher, newest_first=True):
+            async for matches in sealed.matches(frames, matcher, newest_first=True):
                 tallies.add_lines([line for _, line in matches])
 
 
@@ -172,7 +172,7 @@ class _Tallies:
         """Count these entries, which match."""
         place = COUNTED.index(self._query.by)
         for line in lines:
-            entry = named(line)
+            entry = index_keys_of(line)
             self._counted[counted_by(entry)[place], self._slot(parse_time_ms(entry.timestamp))] += 1
 
     def is_in_one(self, row: Row) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from app.audit.named import Named
+from app.audit.index_keys import IndexKeys
 from app.audit.read.entry_text import EntryText
 from app.model.audit import ANY_SHADOW, AuditFilters
 from app.model.times import rfc3339
@@ -14,7 +14,7 @@ from app.model.times import rfc3339
 _json = msgspec.json.encode
 
 
-class _Filterable(Named, rename="camel"):
+class _Filterable(IndexKeys, rename="camel"):
     """The fields of a line that a query can filter by: those that it is indexed by, and more."""
 
     id: str = ""

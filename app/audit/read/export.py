@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from app.audit.head import read_head, unreadable_is_damage
-from app.audit.read.scan import Scan
+from app.audit.log_state import read_head, unreadable_is_damage
+from app.audit.read.forward_reader import ForwardReader
 from app.model.audit import AuditEntry, AuditFilters, Format
 from app.model.exports import End, Writer
 from app.redis_client.client import Client
@@ -37,8 +37,8 @@ async def export(
     total. Raises StoreUnavailable midway if the store becomes unavailable or retention drops entries still to come;
     the file then has no end marker.
     """
-    scan, names = Scan(client, workspace_id, query), PastNames()
-    newest = await scan.newest()
+    reader, names = ForwardReader(client, workspace_id, query), PastNames()
+    newest = await reader.newest()
     writer = Writer(kind, names.of)
     with unreadable_is_damage():
         head, _ = await read_head(client, Keyspace(workspace_id))
@@ -46,7 +46,7 @@ async def export(
     yield writer.begin()
     if kind is Format.CSV:
         await names.read(client, workspace_id)
-    async for stretch in scan.chunks(head.first_sequence - 1, newest):
+    async for stretch in reader.chunks(head.first_sequence - 1, newest):
         entries += len(stretch.sequences)
         done = 0
         for lines in _pieces(stretch.body):

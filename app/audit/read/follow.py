@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from app.audit.head import read_head
-from app.audit.read.scan import EntryChunk, Scan
+from app.audit.log_state import read_head
+from app.audit.read.forward_reader import EntryChunk, ForwardReader
 from app.model.audit import AuditFilters, Floor
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
@@ -37,15 +37,15 @@ async def follow(
     follower that reconnects with that sequence gets the rest, without gap or repetition. Raises StoreUnavailable if
     retention drops the next entries; `resumed` then says where to continue.
     """
-    scan = Scan(client, workspace_id, query)
-    position = await scan.newest() if after is None else after
+    reader = ForwardReader(client, workspace_id, query)
+    position = await reader.newest() if after is None else after
     yield EntryChunk((), b"", position)
     while not stopping.is_set():
         if newest is not None and newest.error is not None:
             raise newest.error
-        until = await scan.newest() if newest is None else newest.value
+        until = await reader.newest() if newest is None else newest.value
         if until > position:
-            async for chunk in scan.chunks(position, until):
+            async for chunk in reader.chunks(position, until):
                 yield chunk
             position = until
             continue
@@ -57,4 +57,6 @@ async def follow(
 
 def watch_newest(client: Client, stopping: asyncio.Event) -> SharedPolling[int]:
     """Polls the newest sequence of every followed workspace, by workspace id: once for all followers."""
-    return SharedPolling(lambda workspace_id: Scan(client, workspace_id, AuditFilters()).newest(), POLL_S, stopping)
+    return SharedPolling(
+        lambda workspace_id: ForwardReader(client, workspace_id, AuditFilters()).newest(), POLL_S, stopping
+    )

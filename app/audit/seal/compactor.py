@@ -8,7 +8,7 @@ import time
 from app.audit.entry_format import time_ms_of
 from app.audit.seal.sealer import Sealer
 from app.audit.seal.tree_growth import TreeGrower
-from app.audit.stream import stream_entries
+from app.audit.unsealed import stream_entries
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.runtime.fault_isolation import failures_logged

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from app.audit.head import read_head
 from app.audit.index import ANY, CAPPED, DIMENSIONS, OTHER, SHADOW, shared_by, values_of
-from app.audit.named import Named, named
+from app.audit.index_keys import IndexKeys, index_keys_of
+from app.audit.log_state import read_head
 from app.audit.segments import Segment, part_of, read_segment
 from app.audit.tree import read_tree, text_of
 from app.audit.trees import log_tree
@@ -72,7 +72,7 @@ class Retention:
 
     async def _named_by(self, keyspace: Keyspace, part: int, segment: Segment) -> list[tuple[str, str]]:
         """(key, member) of every index entry that points at the segment."""
-        lines = [named(line) for line in segment.body().splitlines()]
+        lines = [index_keys_of(line) for line in segment.body().splitlines()]
         values = {value for line in lines for value in _indexed_by(line)}
         keys = [keyspace.audit_by_all(part), *(keyspace.audit_by(*value, part) for value in sorted(values))]
         replies: Sequence[Sequence[str]] = await self._client.read_pipelined(("ZRANGE", key, 0, -1) for key in keys)
@@ -85,7 +85,7 @@ class Retention:
         ]
 
 
-def _indexed_by(entry: Named) -> Iterator[tuple[str, str]]:
+def _indexed_by(entry: IndexKeys) -> Iterator[tuple[str, str]]:
     """Each dimension and value whose index may name the entry's segment."""
     for dimension, value in zip(DIMENSIONS, values_of(entry), strict=True):
         if value:

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from app.audit.columns import Names, PartNames
 from app.audit.entry_format import RESULTS
-from app.audit.head import Head, Span, read_head, span_text
 from app.audit.index import ANY, CAPPED, DIMENSIONS, NO_RESULT, OTHER, TOOL, name_of, shared_by
 from app.audit.index_rows import Row, row_member
-from app.audit.seal.seal_input import FEW, ChainPosition, SealInput, gather
+from app.audit.log_state import Head, Span, read_head, span_text
+from app.audit.seal.oldest_entries import FEW, ChainPosition, OldestEntries, gather
 from app.audit.seal.segment_builder import Indexed, SegmentBuilder, Tallies
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
 from app.errors import AuditLogDamaged, StoreUnavailable
@@ -129,7 +129,7 @@ class Sealer:
         status, _ = await self._client.run(SEAL_SEGMENT, keys, args)
         return status, sha256, span
 
-    async def _gather(self, keyspace: Keyspace, basis: _Basis) -> SealInput | None:
+    async def _gather(self, keyspace: Keyspace, basis: _Basis) -> OldestEntries | None:
         return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)
 
     async def _note_tools(self, workspace_id: str, basis: _Basis, tallies: Tallies, row: Row) -> None:

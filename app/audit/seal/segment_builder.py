@@ -8,7 +8,7 @@ from typing import Any
 from app.audit.columns import Packed, PartNames, code_of
 from app.audit.entry_format import FIELDS, columns_of, line_from
 from app.audit.index import ANY, CAPPED, DIMENSIONS, SHADOW
-from app.audit.named import named, shadow_policy_of
+from app.audit.index_keys import index_keys_of, shadow_policy_of
 from app.audit.segments import FRAME_BYTES, FRAME_ENTRIES
 from app.model.decision_codes import DecisionCode
 
@@ -168,7 +168,7 @@ def _of(others: Sequence[bytes], name: bytes) -> bytes | None:
 
 def _row_of(line: bytes) -> Sequence[bytes]:
     """The columns of a placeholder, as its line says."""
-    entry = named(line)
+    entry = index_keys_of(line)
     return (
         *(b"", b"", entry.agent_id.encode(), entry.key_id.encode(), entry.action.encode(), entry.tool_name.encode()),
         *(b"", (entry.result or "").encode(), (entry.policy_id or "").encode(), b"", entry.reason.encode(), b""),

@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Sequence
 
-from app.audit.seal.seal_input import Quarantined
+from app.audit.seal.oldest_entries import Quarantined
 from app.audit.seal.sealer import Sealer
-from app.audit.stream import fields_of
+from app.audit.unsealed import fields_of
 from app.redis_client.client import Client
 from app.redis_client.replies import count_of
 from app.redis_client.scripts import FREE_STREAM

@@ -10,11 +10,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from app.audit.head import read_head
+from app.audit.log_state import read_head
 from app.audit.merkle import EMPTY_LEAF, leaf_hashes
 from app.audit.seal.sealer import Sealed
 from app.audit.segments import chain, damaged, read_segment
-from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
+from app.audit.trail_chain import TrailLink, read_changes, read_links, trail_genesis
 from app.audit.tree import BLOCK, TreeState, read_tree, text_of, tile_place
 from app.errors import AuditLogDamaged
 from app.redis_client.client import Client, Value

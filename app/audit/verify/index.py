@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from app.audit.columns import Columns, Names
 from app.audit.entry_format import placeholder_reason
-from app.audit.head import Head, Span, head_of, read_head, spans_of
 from app.audit.index import CAPPED, DIMENSIONS, OTHER, WITH_COLUMNS, shared_by, values_of
+from app.audit.index_keys import IndexKeys
 from app.audit.index_rows import Row, members_with_scores, row_member
-from app.audit.named import Named
+from app.audit.log_state import Head, Span, head_of, read_head, spans_of
 from app.audit.seal.segment_builder import Indexed, Tallies, tally
 from app.audit.segments import Frame, part_of
 from app.errors import AuditLogDamaged
@@ -52,12 +52,12 @@ class IndexCheck:
         self._rows: dict[int, Row] = {}
         self._wanted: dict[_Key, dict[int, int]] = {}
         self._unread: dict[str, dict[int, int]] = {}
-        self._entries: dict[int, Sequence[Named]] = {}
+        self._entries: dict[int, Sequence[IndexKeys]] = {}
         self._with_columns: set[int] = set()
         self._head: Head = head_of({})
         self.unknown: IndexFault | None = None
 
-    def add(self, row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> None:
+    def add(self, row: Row, entries: Sequence[IndexKeys], frames: Sequence[Frame]) -> None:
         """Expect the index to cover this segment; it belongs to the same part as those before it."""
         self._rows[row.number] = row
         self._entries[row.number] = entries
@@ -207,7 +207,7 @@ class IndexCheck:
         return [_by_segment(reply) for reply in await self._client.read_pipelined(commands)]
 
 
-def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tallies:
+def _tallies(row: Row, entries: Sequence[IndexKeys], frames: Sequence[Frame]) -> Tallies:
     """Tallies by dimension and value as in the key name; the value None counts entries that only a scan can find."""
     indexed: list[tuple[str | None, ...]] = []
     for sequence, entry in enumerate(entries, row.first_sequence):
@@ -236,7 +236,7 @@ def _spans(span: Span | None, row: Row) -> bool:
     return span.first_sequence == row.first_sequence if begins else span.first_sequence < row.first_sequence
 
 
-def _are_of(columns: bytes, names: Mapping[bytes, bytes], entries: Sequence[Named]) -> bool:
+def _are_of(columns: bytes, names: Mapping[bytes, bytes], entries: Sequence[IndexKeys]) -> bool:
     try:
         return Columns(columns, Names(names), len(entries)).is_of(entries)
     except AuditLogDamaged:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.audit.head import Head, head_of
 from app.audit.index_rows import Row, members_with_scores, row_member
+from app.audit.log_state import Head, head_of
 from app.audit.segments import Segment, chain, frames_of, genesis, part_of
 from app.audit.verify.segment import read_whole
 from app.errors import AuditLogDamaged

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from app.audit.index_keys import IndexKeys, index_keys_of
 from app.audit.index_rows import Row
-from app.audit.named import Named, named
 from app.audit.segments import CODEC, Frame, Segment, chain, frames_of, read_segment
 from app.errors import AuditLogDamaged
 from app.model.checkpoints import Fault, FaultFound
@@ -27,7 +27,7 @@ class Contents(NamedTuple):
 
     row: Row
     lines: list[bytes]
-    entries: list[Named]
+    entries: list[IndexKeys]
 
 
 async def read_whole(client: Client, keyspace: Keyspace, number: int) -> Segment | None:
@@ -61,7 +61,7 @@ def check_contents(segment: Segment, body: Body, sequence: int) -> Contents:
         raise FaultFound(Fault.CHANGED, number, "Its list of frames is not that of its data")
     lines = b"".join(bodies).splitlines(keepends=True)
     try:
-        entries = [named(line) for line in lines]
+        entries = [index_keys_of(line) for line in lines]
         times = [parse_time_ms(entry.timestamp) for entry in entries]
     except ValueError:
         raise FaultFound(Fault.CHANGED, number, "A line is not an entry") from None

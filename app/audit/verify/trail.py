@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from app.audit.segments import chain
-from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
+from app.audit.trail_chain import TrailLink, read_changes, read_links, trail_genesis
 from app.audit.trees import trail_tree
 from app.audit.verify.tree import TreeCheck
 from app.model.checkpoints import Fault, FaultFound, Part, Rest

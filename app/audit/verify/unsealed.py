@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.audit.entry_format import Unreadable, line_of
-from app.audit.stream import sequence_of
+from app.audit.unsealed import sequence_of
 from app.model.checkpoints import Fault, FaultFound, Part
 from app.redis_client.client import Client
 from app.runtime.fairness.loop_turns import take_turn

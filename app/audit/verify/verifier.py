@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from app.audit.head import Head, head_of
+from app.audit.log_state import Head, head_of
 from app.audit.segments import Segment, genesis, part_of
 from app.audit.trees import log_tree
 from app.audit.verify.coverage import Coverage

@@ -8,7 +8,7 @@ from typing import Any
 from litestar import Request
 from litestar.response import Stream
 
-from app.audit.read.scan import EntryChunk
+from app.audit.read.forward_reader import EntryChunk
 from app.errors import AgentNotFound, AuditLogDamaged, Invalid, TooManyStreams
 from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint

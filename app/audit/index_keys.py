@@ -10,7 +10,7 @@ class _Typed(Struct):
     type: str
 
 
-class Named(Struct, rename="camel"):
+class IndexKeys(Struct, rename="camel"):
     """The values that a line is indexed and counted by, and whether it is a placeholder for an unreadable entry."""
 
     agent_id: str
@@ -40,12 +40,12 @@ class _Shadow(Struct, rename="camel"):
     policy_id: str
 
 
-_named = msgspec.json.Decoder(Named)
+_keys = msgspec.json.Decoder(IndexKeys)
 _shadow = msgspec.json.Decoder(_Shadow)
 
 
-def named(line: bytes) -> Named:
-    return _named.decode(line)
+def index_keys_of(line: bytes) -> IndexKeys:
+    return _keys.decode(line)
 
 
 def shadow_policy_of(shadow: bytes) -> str | None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from app.audit.head import Head, Span, read_head
 from app.audit.index import IndexedSegment
+from app.audit.log_state import Head, Span, read_head
 from app.audit.read.entry_filter import EntryFilter
-from app.audit.read.sealed_walk import SEGMENTS_PER_READ, SealedWalk
+from app.audit.read.sealed_reader import SEGMENTS_PER_READ, SealedReader
 from app.audit.segments import FRAME_ENTRIES
-from app.audit.stream import gone
+from app.audit.unsealed import gone
 from app.model.audit import AuditQuery, Floor
 from app.model.text import FieldError
 from app.redis_client.client import Client
@@ -52,7 +52,7 @@ class Page:
         return self.has_more
 
 
-class SealedSearch:
+class BackwardSearch:
     """Offers a page the matching sealed entries below a sequence, from at most `segments_max` segments.
 
     entries_max: the search stops after about so many entries have been read.
@@ -89,15 +89,15 @@ class SealedSearch:
         head, spans = await read_head(self._client, self._keyspace)
         if head.sequence < self._below - 1:
             raise gone(head.sequence + 1, self._below - 1)
-        walk = SealedWalk(self._client, self._keyspace, query, head, spans, after=0, until=self._below - 1)
-        parts = walk.parts()[::-1]
-        if walk.takes_all:
+        sealed = SealedReader(self._client, self._keyspace, query, head, spans, after=0, until=self._below - 1)
+        parts = sealed.parts()[::-1]
+        if sealed.takes_all:
             parts = self._skip_parts(parts, head, spans)
         per_read = 1
         while parts:
             now, parts = parts[:per_read], parts[per_read:]
             per_read = min(per_read * 4, _PARTS_PER_READ)
-            if await self._search(walk, await walk.segments(now)):
+            if await self._search(sealed, await sealed.segments(now)):
                 return None
         if page.met_dropped:
             head, _ = await read_head(self._client, self._keyspace)
@@ -106,7 +106,7 @@ class SealedSearch:
             return None
         return None if query.from_ms is not None and query.from_ms > floor.time_ms else floor
 
-    async def _search(self, walk: SealedWalk, segments: Sequence[IndexedSegment]) -> bool:
+    async def _search(self, sealed: SealedReader, segments: Sequence[IndexedSegment]) -> bool:
         """Offer the segments' matches, newest first; True when the page is complete."""
         page = self._page
         unread: list[IndexedSegment] = []
@@ -114,7 +114,7 @@ class SealedSearch:
         for segment in segments:
             # Segments that the offset skips entirely need not be read. None before them is still unread, so matches
             # stay in order.
-            if not unread and page.to_skip >= segment.max_matches and walk.matches_exactly(segment):
+            if not unread and page.to_skip >= segment.max_matches and sealed.matches_exactly(segment):
                 page.to_skip -= segment.max_matches
                 continue
             unread.append(segment)
@@ -123,12 +123,12 @@ class SealedSearch:
             # so each round reads further ahead.
             if likely_matches < page.missing * read_ahead and len(unread) < SEGMENTS_PER_READ:
                 continue
-            if await self._search_frames(walk, unread):
+            if await self._search_frames(sealed, unread):
                 return True
             unread, likely_matches, read_ahead = [], 0, read_ahead * 2
-        return bool(unread) and await self._search_frames(walk, unread)
+        return bool(unread) and await self._search_frames(sealed, unread)
 
-    async def _search_frames(self, walk: SealedWalk, segments: Sequence[IndexedSegment]) -> bool:
+    async def _search_frames(self, sealed: SealedReader, segments: Sequence[IndexedSegment]) -> bool:
         if self._segments_left <= 0:
             return True
         if self._entries_left <= 0:
@@ -139,11 +139,11 @@ class SealedSearch:
         segments = segments[: self._segments_left]
         self._segments_left -= len(segments)
         self._entries_left -= sum(map(work_in, segments))
-        async for frames in walk.read(segments):
+        async for frames in sealed.read(segments):
             if frames is None:
                 self._page.met_dropped = True
                 return False
-            async for matches in walk.matches(frames, self._matcher, newest_first=True):
+            async for matches in sealed.matches(frames, self._matcher, newest_first=True):
                 for sequence, line in reversed(matches):
                     if self._page.offer(sequence, line):
                         return True

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from app.audit.entry_format import Unreadable, placeholder, time_ms_of
 from app.audit.seal.segment_builder import SEGMENT_BYTES, SegmentBuilder
-from app.audit.stream import fields_of, sequence_of
+from app.audit.unsealed import fields_of, sequence_of
 from app.errors import AuditLogDamaged
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import QUARANTINE_ENTRIES
@@ -54,7 +54,7 @@ class ChainPosition(Struct, frozen=True):
     sha256: str
 
 
-class SealInput:
+class OldestEntries:
     """A block of the oldest unsealed entries, the stream id of the first, and the entries that must be set aside.
 
     before_ms: time of the newest sealed entry.
@@ -122,13 +122,15 @@ def _impossible(first: int, following: int) -> AuditLogDamaged:
     )
 
 
-async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: int, expected: int) -> SealInput | None:
+async def gather(
+    client: Client, keyspace: Keyspace, upon: ChainPosition, most: int, expected: int
+) -> OldestEntries | None:
     """The content of the segment after `upon`; None if `upon` is no longer the head: then other entries are next.
 
     expected: how many entries are likely to fill the segment; no more are read at once.
     An entry that cannot be sealed unchanged is saved for inspection before it leaves the stream.
     """
-    gathered = SealInput(upon, most)
+    gathered = OldestEntries(upon, most)
     start, step = b"-", max(FEW, min(expected, most))
     while True:
         # The head is read second, so anything sealed or committed while the entries were read is noticed.
@@ -164,7 +166,7 @@ def _further(block: SegmentBuilder, most: int) -> int:
     return max(1, min(most - block.entries, fit))
 
 
-async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool:
+async def _keep(client: Client, keyspace: Keyspace, gathered: OldestEntries) -> bool:
     """Save the entries set aside; False if the head has moved, because then other entries must be saved."""
     poison = sorted(gathered.poison, key=lambda entry: not entry.foreign)
     saved: list[Value] = []

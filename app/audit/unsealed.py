@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from app.audit.entry_format import Unreadable, line_of, placeholder, time_ms_of
-from app.audit.head import head_of, newest_of
+from app.audit.log_state import head_of, newest_of
 from app.errors import AuditLogDamaged
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
@@ -14,7 +14,7 @@ END = 1 << 62
 _CHUNK = 128
 
 
-class StreamWalk:
+class UnsealedWalk:
     """A walk through the commits' unsealed entries, newest first, from below a sequence.
 
     below: every entry from here up to where the walk began has been yielded. Once it has ended, the entries further

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from app.audit.head import Head, Span, head_of, read_head, read_newest, unreadable_is_damage
+from app.audit.log_state import Head, Span, head_of, read_head, read_newest, unreadable_is_damage
 from app.audit.read.entry_filter import EntryFilter
-from app.audit.read.sealed_walk import SealedFrames, SealedWalk
-from app.audit.stream import gone, line_of_unsealed, stream_entries
+from app.audit.read.sealed_reader import SealedFrames, SealedReader
+from app.audit.unsealed import gone, line_of_unsealed, stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditFilters
 from app.redis_client.client import Client
@@ -27,7 +27,7 @@ class EntryChunk(NamedTuple):
     up_to: int
 
 
-class Scan:
+class ForwardReader:
     """Reads every matching entry of a workspace once, in order, from one sequence to another."""
 
     def __init__(self, client: Client, workspace_id: str, query: AuditFilters) -> None:
@@ -97,25 +97,25 @@ class Scan:
         return _Tail(sequences, b"".join(lines), entries[-1][0], entries[0][0])
 
     async def _sealed(self, head: Head, spans: dict[int, Span], position: int, until: int) -> AsyncIterator[EntryChunk]:
-        walk = SealedWalk(self._client, self._keyspace, self._query, head, spans, after=position, until=until)
+        sealed = SealedReader(self._client, self._keyspace, self._query, head, spans, after=position, until=until)
         reached = position
         self._require_kept(head, position)
-        for part in walk.parts():
-            segments = (await walk.segments([part]))[::-1]
+        for part in sealed.parts():
+            segments = (await sealed.segments([part]))[::-1]
             # Dropped segments leave the index. A segment that is dropped after this look at the index is noticed when
             # it is read.
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
             self._require_kept(now, max(position, spans[part].first_sequence - 1))
-            async for frames in walk.read(segments):
+            async for frames in sealed.read(segments):
                 if frames is None:
                     raise StoreUnavailable("A segment was dropped while it was being read")
                 first = frames.segment.row.first_sequence
-                if walk.takes_all and first > reached + 1:
+                if sealed.takes_all and first > reached + 1:
                     raise AuditLogDamaged(f"Entries {reached + 1} to {first - 1} are missing")
                 reached = frames.segment.end - 1
-                yield await self._search(walk, frames, position, until)
+                yield await self._search(sealed, frames, position, until)
                 await take_turn()
-        if walk.takes_all and reached < min(head.sequence, until):
+        if sealed.takes_all and reached < min(head.sequence, until):
             raise AuditLogDamaged(f"Entries {reached + 1} to {head.sequence} are missing")
 
     def _require_kept(self, head: Head, position: int) -> None:
@@ -127,13 +127,13 @@ class Scan:
             f"Entries {position + 1} to {floor.sequence - 1} were dropped by retention before they were read"
         )
 
-    async def _search(self, walk: SealedWalk, frames: SealedFrames, position: int, until: int) -> EntryChunk:
+    async def _search(self, sealed: SealedReader, frames: SealedFrames, position: int, until: int) -> EntryChunk:
         """A segment's matches."""
         first, last = frames.segment.row.first_sequence, frames.segment.end - 1
-        if walk.takes_all and first > position and last <= until:
+        if sealed.takes_all and first > position and last <= until:
             return EntryChunk(range(first, last + 1), b"".join(body for _, body in frames.bodies()), last)
         sequences, lines = [], []
-        async for matches in walk.matches(frames, self._matcher, newest_first=False):
+        async for matches in sealed.matches(frames, self._matcher, newest_first=False):
             for sequence, line in matches:
                 sequences.append(sequence)
                 lines.append(line + b"\n")

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from app.audit.head import Head, Span, head_of, read_head, read_newest
 from app.audit.index import IndexedSegment, Lookup, miscounted
+from app.audit.log_state import Head, Span, head_of, read_head, read_newest
 from app.audit.read.entry_filter import EntryFilter
 from app.audit.segments import Stored, checked_bodies, damaged, missing, part_of
 from app.errors import AuditLogDamaged
@@ -20,7 +20,7 @@ _BYTES_PER_TURN = 512 * 1024
 """Bytes of lines searched before other tasks run: about half a millisecond."""
 
 
-class SealedWalk:
+class SealedReader:
     """The sealed entries of a query with after < sequence <= until, given the log's `head` and `spans`.
 
     Times do not follow sequences, because clocks step back: every part and segment is compared by its own times.
