@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from app.audit import log as audit_log
 from app.audit.log import AuditLog
 from app.audit.read import counts
-from app.audit.read.entry_filter import EntryFilter
-from app.audit.read.entry_text import EntryText
+from app.audit.read.entry_filter import EntryFilter, EntryText
 from app.audit.seal.sealer import Sealer
 from app.errors import AuditEntryNotFound
 from app.model.audit import AuditFilters, AuditQuery

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from app.audit.log_state import Head, head_of
 from app.audit.segments import Segment, genesis, part_of
 from app.audit.trees import log_tree
-from app.audit.verify.coverage import Coverage
 from app.audit.verify.index import IndexCheck, IndexFault
 from app.audit.verify.links import ExpectedSegment, LinkCheck
 from app.audit.verify.segment import check_body, check_contents, read_whole
@@ -241,7 +240,7 @@ class Verifier:
                 checkpoint = since or Checkpoint(self._workspace_id, 0, 0, genesis(self._workspace_id), 0)
             rest = Rest(unsealed.newest, unsealed.sha256, trail.linked, trail.changes, trail.sha256)
             checkpoint = replace(checkpoint, rest=rest)
-        coverage = Coverage(self._first, self._segments, self._entries, unsealed, trail, finding)
+        coverage = _Coverage(self._first, self._segments, self._entries, unsealed, trail, finding)
         checked, unchecked = coverage.sentences(after_checkpoint=since is not None)
         return Verification(
             finding=finding,
@@ -255,3 +254,36 @@ class Verifier:
             checked=tuple(checked),
             unchecked=tuple(unchecked),
         )
+
+
+class _Coverage(NamedTuple):
+    """The extent of a verification, which it says in sentences. unsealed, trail: None if it did not reach their end."""
+
+    first_segment: int
+    segments: int
+    entries: int
+    unsealed: Unsealed | None
+    trail: Trail | None
+    finding: Finding | None
+
+    def sentences(self, *, after_checkpoint: bool) -> tuple[list[str], list[str]]:
+        """The sentences about what was checked, and those about what was not."""
+        first, last = self.first_segment, self.first_segment + self.segments - 1
+        checked, unchecked = [], []
+        if self.segments:
+            checked.append(f"segments {first} to {last}: {self.entries} entries, links and index")
+        if after_checkpoint and first > 1:
+            before = f"segments before {first}"
+            unchecked.append(f"{before}: entries, and the index by agent, tool, action and result")
+            if self.finding is None or self.finding.segment >= first:
+                checked.append(f"{before}: that they are there, linked, and in the index of all segments")
+        if self.unsealed is not None:
+            checked.append(f"stream: {self.unsealed.entries} entries, that none is missing, added or unreadable")
+        elif self.finding is None or self.finding.part is not Part.CHANGES:
+            unchecked.append(f"what follows segment {last}, and the stream" if last > 0 else "segments and the stream")
+        if self.trail is not None:
+            waiting = self.trail.changes - self.trail.linked
+            checked.append(f"changes: {self.trail.changes}, of which {waiting} are not chained yet")
+        elif self.finding is None:
+            unchecked.append("changes")
+        return checked, unchecked
