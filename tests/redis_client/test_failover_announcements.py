@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.redis_client.sentinel_failover import SentinelFailover
+from app.redis_client.clients import SentinelFailover
 from app.redis_client.urls import StoreUrl
 
 BEGINS = "+failover-state-select-slave"

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from app.runtime.log_output import NonBlockingHandler, log_handler
+from app.runtime.logs import NonBlockingHandler, log_handler
 
 LINES = 5_000
 PADDING = "x" * 200

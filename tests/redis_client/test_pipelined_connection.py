@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import StoreUnavailable
-from app.redis_client.connection import Connection
+from app.redis_client.pipelined import Connection
 
 
 class Hand:
