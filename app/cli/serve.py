@@ -57,7 +57,7 @@ def compact() -> None:
 
     `remit serve` already runs one. Further compactors, here or on other machines, do no harm and take over if it dies.
     """
-    from app.serve.background import run_background
+    from app.serve.jobs import run_background
 
     settings = read_settings()
     configure_logging(settings.log_level, settings.log_format)

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import logging
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -18,11 +19,11 @@ from typing import IO, Self
 from urllib.parse import quote
 
 from app.errors import StoreUnavailable
+from app.serve.append_only_files import cut_torn_write
 from app.serve.data_folder import data_folder
 from app.serve.data_lock import lock_folder
 from app.serve.server_binaries import has_been_served, record_server, server_for
-from app.serve.torn_writes import cut_torn_write
-from app.settings import Settings, SettingsError
+from app.settings import MIN_SECRET_BYTES, Settings, SettingsError
 
 log = logging.getLogger(__name__)
 _MAX_SOCKET_PATH = 100
@@ -242,3 +243,41 @@ def _socket_path(folder: Path) -> Path:
         # The folder's owner could answer in the store's place.
         raise SettingsError(f"REMIT_DATA_DIR: its path is too long for a socket, and {short} is not this user's alone")
     return short / f"{hashlib.sha256(bytes(path)).hexdigest()[:16]}.sock"
+
+
+def embedded_secret(folder: Path) -> str:
+    """The secret of this data directory, created if it is missing: beside the store's files, never in them.
+
+    Only the user who runs this can read it.
+
+    It is written whole or not at all, even in a crash. The caller must hold the folder's lock. Raises SettingsError.
+    """
+    path = folder / "secret"
+    try:
+        if not path.exists():
+            _write_secret(path, secrets.token_hex(MIN_SECRET_BYTES))
+        secret = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"REMIT_DATA_DIR: {path} cannot be used ({error}); REMIT_SECRET gives another") from None
+    if len(secret) < MIN_SECRET_BYTES:
+        raise SettingsError(
+            f"REMIT_DATA_DIR: {path} contains no secret of {MIN_SECRET_BYTES} bytes; restore or remove it"
+        )
+    return secret
+
+
+def _write_secret(path: Path, secret: str) -> None:
+    draft = path.with_name(f"{path.name}.new")
+    with contextlib.suppress(FileNotFoundError):
+        draft.unlink()
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(f"{secret}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

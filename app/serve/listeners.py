@@ -1,17 +1,26 @@
-"""Listening sockets that close without cutting off a client.
-
-Closing one resets the connections that the kernel has accepted but the worker has not, although their clients may have
-sent requests by then.
-"""
+"""The sockets on which the service listens, and how one of them closes without cutting off a client."""
 
 import contextlib
 import ctypes
+import errno
+import grp
+import os
 import select
 import socket
+import stat
 import struct
 import sys
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from app.serve.data_folder import data_folder
+from app.serve.data_lock import holder_of, in_use
+from app.settings import LAST_PORT, Settings, SettingsError
+
+_BACKLOG = 2048
+_STOPPING_SECONDS = 2.0
+_PROBE_SECONDS = 1.0
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
 _HANDSHAKE_SECONDS = 0.02
 """The time given to handshakes that have begun. A client with a longer round trip may be cut off."""
@@ -30,9 +39,118 @@ connection for open and may already have sent its request.
 """
 
 
+def tcp_listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.socket]:
+    """A listening socket for each replica; the kernel spreads connections over them. Raises SettingsError."""
+    try:
+        # Replicas share the port among themselves, so the kernel would let a second service in as well.
+        _wait_for_port(settings, pause)
+        listeners = [_bound(settings.host, settings.port, shared=True) for _ in range(settings.workers)]
+    except OSError as error:
+        at_fault = "REMIT_PORT" if error.errno in {errno.EADDRINUSE, errno.EACCES} else "REMIT_HOST"
+        message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
+        if error.errno == errno.EADDRINUSE:
+            other = settings.port + 1 if settings.port < LAST_PORT else settings.port - 1
+            # Another port alone would not help a user who starts the service twice in one folder.
+            if settings.redis_url is None and (holder := holder_of(data_folder(settings))) is not None:
+                raise SettingsError(in_use(data_folder(settings), holder, other)) from None
+            message += f"; REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
+        raise SettingsError(message) from None
+    for listener in listeners:
+        listener.listen(_BACKLOG)
+    return listeners
+
+
+def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
+    """Wait until the port is free, because a service may just be stopping. Raises OSError."""
+    deadline = time.monotonic() + _STOPPING_SECONDS
+    while True:
+        try:
+            _bound(settings.host, settings.port, shared=False).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            pause()
+        else:
+            return
+
+
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+@contextlib.contextmanager
+def unix_listener(settings: Settings) -> Iterator[socket.socket | None]:
+    """A listening socket at `REMIT_SOCKET`, shared by all replicas; None without the setting. Its file goes afterwards.
+
+    A file that a killed service has left is replaced. Raises SettingsError if somebody listens there, or the path is
+    another kind of file or cannot be used.
+    """
+    if settings.socket is None:
+        yield None
+        return
+    path = Path(settings.socket)
+    try:
+        _remove_stale(path)
+        listener = _bound_path(path, int(settings.socket_mode, 8), settings.socket_group)
+    except (OSError, KeyError) as error:
+        raise SettingsError(f"REMIT_SOCKET: {path} cannot be listened on ({error})") from None
+    try:
+        yield listener
+    finally:
+        listener.close()
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _bound_path(path: Path, mode: int, group: str | None) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)  # nobody else may connect until mode and group are set
+    try:
+        listener.bind(str(path))
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    if group is not None:
+        os.chown(path, -1, grp.getgrnam(group).gr_gid)
+    path.chmod(mode)
+    listener.listen(_BACKLOG)
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket file of a process that has ended. Raises SettingsError if one listens on it, or it is
+    not a socket.
+    """
+    try:
+        kind = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(kind):
+        raise SettingsError(f"REMIT_SOCKET: {path} exists and is not a socket; remove it, or name another path")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_PROBE_SECONDS)
+        answer = probe.connect_ex(str(path))
+    if answer != errno.ECONNREFUSED:
+        raise SettingsError(f"REMIT_SOCKET: another service listens on {path}; stop it, or name another path")
+    path.unlink()
+
+
 def drain_accept_queue(listener: socket.socket) -> list[socket.socket]:
     """The connections that the kernel has accepted, or begun to accept, but the worker has not. On Linux, no more
     follow.
+
+    Closing the listener would reset them, although their clients may have sent requests by then.
 
     New SYNs are dropped, so clients retry: TCP does so after a second, when the port is closed or the next worker has
     it. Nothing else happens in this thread for the 20 ms that handshakes are given.

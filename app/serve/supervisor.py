@@ -2,13 +2,11 @@
 
 import asyncio
 import contextlib
-import errno
 import http.client
 import json
 import select
 import shlex
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -22,24 +20,21 @@ from app.redis_client.replies import StoreAway
 from app.replica import open_alone
 from app.serve.children import Children
 from app.serve.data_folder import data_folder, earlier_store, store_in_words
-from app.serve.data_lock import holder_of, in_use
-from app.serve.embedded_secret import embedded_secret
-from app.serve.embedded_store import EmbeddedStore
-from app.serve.preparation import Say, prepare
+from app.serve.doctor import Severity, check_up
+from app.serve.embedded_store import EmbeddedStore, embedded_secret
+from app.serve.listeners import tcp_listeners, unix_listener
 from app.serve.signals import TICK_SECONDS, Signals, Told
 from app.serve.tracing import require_tracing
-from app.serve.unix_socket import unix_listener
-from app.settings import LAST_PORT, Settings, SettingsError
+from app.settings import Settings
 from app.store.workspaces import DEFAULT
 
-_BACKLOG = 2048
-_STOPPING_SECONDS = 2.0
 _ASK_SECONDS = (0.1, 1.0)
 """The pauses between two questions whether a replica is ready: the first, which doubles up to the last."""
 _PATIENCE_SECONDS = 10.0
 """How long an answer is waited for: longer than a slow replica takes, so that no questions pile up there."""
 _TICKS_BETWEEN_TRIES = 4
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a service that listens everywhere is reached
+Say = Callable[[str], None]
 
 
 class StartFailed(Exception):
@@ -58,7 +53,7 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
     all_answered = True
     with contextlib.suppress(Told), contextlib.ExitStack() as stack:
         signals.check()
-        listeners = _listeners(settings, signals.pause)
+        listeners = tcp_listeners(settings, signals.pause)
         unix = stack.enter_context(unix_listener(settings))
         store = None
         if settings.redis_url is None:
@@ -68,7 +63,7 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
             if note := earlier_store(settings):
                 say(f"note      {note}")
-        prepare_once = partial(prepare, settings, first_start=store is not None, say=say)
+        prepare_once = partial(_prepare, settings, first_start=store is not None, say=say)
         raw_key, away = None, None
         try:
             raw_key = asyncio.run(prepare_once())
@@ -111,6 +106,24 @@ def _prepare_when_there(
             return
 
 
+async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
+    """Prepare the store for requests; return the admin key if one was just created. Raises StoreUnavailable.
+
+    say: takes what the store's check-up found, and the key.
+    """
+    async with open_alone(settings) as services:
+        has_secret = settings.secret is not None
+        for finding in await check_up(services.client, private=first_start, has_secret=has_secret):
+            if finding.severity is not Severity.OK:
+                say(f"{finding.severity:9} {finding.sentence}")
+        if first_start and not await services.records.workspaces.by_name():
+            _, raw_key = await services.records.workspaces.create(DEFAULT)
+            # Printed at once, because the key is stored nowhere and the start may still fail.
+            say(f"admin key {raw_key} (shown only once)")
+            return raw_key
+    return None
+
+
 async def _sign_in_code(settings: Settings) -> str:
     """A one-time code with which the person who started the service signs in to the console, within a minute."""
     async with open_alone(settings) as services:
@@ -151,54 +164,6 @@ def remit_command(data_dir: str | None, search_path: str | None = None) -> str:
     else:
         command = shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
     return command if data_dir is None else f"REMIT_DATA_DIR={shlex.quote(data_dir)} {command}"
-
-
-def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.socket]:
-    """A listening socket for each replica; the kernel spreads connections over them. Raises SettingsError."""
-    try:
-        # Replicas share the port among themselves, so the kernel would let a second service in as well.
-        _wait_for_port(settings, pause)
-        listeners = [_bound(settings.host, settings.port, shared=True) for _ in range(settings.workers)]
-    except OSError as error:
-        at_fault = "REMIT_PORT" if error.errno in {errno.EADDRINUSE, errno.EACCES} else "REMIT_HOST"
-        message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
-        if error.errno == errno.EADDRINUSE:
-            other = settings.port + 1 if settings.port < LAST_PORT else settings.port - 1
-            # Another port alone would not help a user who starts the service twice in one folder.
-            if settings.redis_url is None and (holder := holder_of(data_folder(settings))) is not None:
-                raise SettingsError(in_use(data_folder(settings), holder, other)) from None
-            message += f"; REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
-        raise SettingsError(message) from None
-    for listener in listeners:
-        listener.listen(_BACKLOG)
-    return listeners
-
-
-def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
-    """Wait until the port is free, because a service may just be stopping. Raises OSError."""
-    deadline = time.monotonic() + _STOPPING_SECONDS
-    while True:
-        try:
-            _bound(settings.host, settings.port, shared=False).close()
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
-                raise
-            pause()
-        else:
-            return
-
-
-def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        bound.bind((host, port))
-    except OSError:
-        bound.close()
-        raise
-    return bound
 
 
 def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: Callable[[], None]) -> None:

@@ -7,7 +7,7 @@ from audit_entries import START_MS, Writer
 
 from app.audit.seal.compactor import Compactor
 from app.redis_client.clients import store_time_ms
-from app.serve.schedule import Job, run_jobs
+from app.serve.jobs import Job, run_jobs
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
 from app.store.leases import LEASE_MS

@@ -17,7 +17,7 @@ from app.audit.archive import Archive
 from app.audit.seal.compactor import Compactor
 from app.audit.seal.retention import Retention
 from app.audit.seal.sealer import Sealer
-from app.serve.housekeeping import drop_old_segments
+from app.serve.jobs import drop_old_segments
 from app.settings import Settings
 from app.store.keyspace import Keyspace
 from app.store.leases import take_lease

@@ -7,9 +7,9 @@ import pytest
 from commit_scene import Scene, everything, quota
 
 from app.redis_client.clients import open_client
+from app.serve.append_only_files import cut_torn_write
 from app.serve.embedded_store import EmbeddedStore
 from app.serve.server_binaries import Server, record_server
-from app.serve.torn_writes import cut_torn_write
 
 QUOTA = quota("three-a-day", 3, 86_400_000_000)
 STARTS = 5

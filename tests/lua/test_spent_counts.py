@@ -7,7 +7,7 @@ from commit_scene import ALLOWED, MINUTE, MS, START
 from counted import KINDS
 
 from app.model.plans import Mark, Plan
-from app.serve.housekeeping import drop_all_spent_counts
+from app.serve.jobs import drop_all_spent_counts
 from app.store.keyspace import counting_workspace
 
 CENTURY_MS = 100 * 365 * 24 * 60 * MINUTE // MS

@@ -14,7 +14,7 @@ from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.clients import open_client
 from app.redis_client.pipelined import PipelinedClient
-from app.serve.housekeeping import drop_all_spent_counts
+from app.serve.jobs import drop_all_spent_counts
 from app.store.workspaces import Workspaces
 from tests.support import parts
 from tests.support.actors import BY

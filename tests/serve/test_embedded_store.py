@@ -18,7 +18,7 @@ from calls import TOOL, Callers, decide, entries, make_agent
 from servers import clean_env
 from serving import COMPACTOR, NEW_INTERPRETER, REPLICA, STORE, Service, all_gone, kill
 
-from app.serve.embedded_secret import embedded_secret
+from app.serve.embedded_store import embedded_secret
 from app.settings import SettingsError
 
 pytestmark = pytest.mark.slow

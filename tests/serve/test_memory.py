@@ -11,7 +11,7 @@ from servers import ADMIN_KEY, Store
 from serving import Service
 
 from app.redis_client.clients import open_client
-from app.serve.housekeeping import drop_all_spent_counts
+from app.serve.jobs import drop_all_spent_counts
 from bench.harness.churn import WINDOW_SECONDS, Churn, outside_the_log, resident_bytes
 from bench.harness.cores import family
 

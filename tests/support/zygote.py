@@ -28,7 +28,7 @@ from importlib import import_module
 from pathlib import Path
 
 _REQUEST_BYTES = 1 << 20
-_LOADED = ("app.serve.supervisor", "app.serve.background", "uvicorn.lifespan.on", "uvicorn.loops.uvloop")
+_LOADED = ("app.serve.supervisor", "app.serve.jobs", "uvicorn.lifespan.on", "uvicorn.loops.uvloop")
 _RUN = ("app.serve.worker",)
 """What these import stays loaded; they themselves are loaded by whoever runs them."""
 _new_interpreter = subprocess.Popen
@@ -190,7 +190,7 @@ def main() -> None:
     from app.http import application  # noqa: PLC0415
     from app.http.routes import prepare_pages  # noqa: PLC0415
     from app.runtime.lanes import scheduling  # noqa: PLC0415
-    from app.serve import background  # noqa: PLC0415
+    from app.serve import jobs  # noqa: PLC0415
 
     for each in (*_LOADED, *_RUN, *(command.partition(":")[0] for command in COMMANDS.values())):
         import_module(each)
@@ -199,7 +199,7 @@ def main() -> None:
     # Beside other tests no core is idle, and what gives way to others would wait for minutes. That it gives way is
     # tested with new interpreters.
     processes.lower_priority = lambda _pid: None
-    scheduling.SLOW_NICENESS = background._NICENESS = 0
+    scheduling.SLOW_NICENESS = jobs._NICENESS = 0
     prepare_pages()
     _make_beforehand(application)
     gc.collect()

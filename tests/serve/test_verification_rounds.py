@@ -11,8 +11,8 @@ from app.audit.seal.retention import Retention
 from app.audit.seal.sealer import Sealer
 from app.audit.verify.verifier import Verifier
 from app.redis_client.replies import ForeignData
-from app.serve import verification_rounds
-from app.serve.verification_rounds import VerificationRounds
+from app.serve import jobs
+from app.serve.jobs import VerificationRounds
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 
@@ -55,8 +55,8 @@ class Watched:
 
 @pytest.fixture
 async def watched(workspace_id, monkeypatch):
-    monkeypatch.setattr(verification_rounds, "_STEP_SEGMENTS", 2)
-    monkeypatch.setattr(verification_rounds, "SHARE", 1)
+    monkeypatch.setattr(jobs, "_STEP_SEGMENTS", 2)
+    monkeypatch.setattr(jobs, "SHARE", 1)
     client = FakeClient()
     made = Watched(client, workspace_id)
     await made.write()

@@ -5,8 +5,7 @@ import asyncio
 from fake_store import FakeClient
 
 from app.errors import StoreUnavailable
-from app.serve.jobs import background_jobs
-from app.serve.schedule import Job, run_jobs
+from app.serve.jobs import Job, background_jobs, run_jobs
 from app.settings import Settings
 
 
