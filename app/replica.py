@@ -20,9 +20,9 @@ from app.authorize.authenticator import CALLERS_CACHED, Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.batch import BatchAuthorizer
 from app.authorize.commit import CommitDecision
-from app.authorize.escalation.approvals import Bounds
-from app.authorize.escalation.escalated_calls import EscalatedCalls
-from app.authorize.escalation.named_approvals import NamedApprovals
+from app.authorize.escalation.commit import EscalatedCommit
+from app.authorize.escalation.named import NamedApprovals
+from app.authorize.escalation.request import Bounds
 from app.authorize.store_clock import StoreClock
 from app.consequences import Consequences, PolicyLint, PolicyWrites
 from app.explain.access_search import AccessSearch
@@ -261,7 +261,7 @@ def _services(
     commit = _commit(settings, metrics, runner, clock)
     unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
-    escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
+    escalated = EscalatedCommit(runner.call, signer, bounds, call_pool, redactor)
     resources = Resources(client)
     named = NamedApprovals(prompt, ids, signer, settings.audit_backlog_max)
     kept = partial(with_request, redactor=redactor)

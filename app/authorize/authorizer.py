@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, Stale, require_stale
 from app.authorize.commit.batch import batched
-from app.authorize.escalation.escalated_calls import EscalatedCalls
-from app.authorize.escalation.named_approvals import NamedApprovals
+from app.authorize.escalation.commit import EscalatedCommit
+from app.authorize.escalation.named import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
 from app.model.api_keys import KEY_SESSION, Caller
@@ -39,7 +39,7 @@ class Authorizer:
         self,
         agents: AgentCache[CompiledAgent],
         commit: CommitDecision,
-        escalated: EscalatedCalls,
+        escalated: EscalatedCommit,
         named: NamedApprovals,
         clock: StoreClock,
         ids: Ids,

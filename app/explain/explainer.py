@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct
 
 from app.authorize.authorizer import in_its_session, with_message
 from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, require_stale
-from app.authorize.escalation.escalated_calls import EscalatedCalls
+from app.authorize.escalation.commit import EscalatedCommit
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.explain.rule_states import read_rule_states
@@ -51,7 +51,7 @@ class Explainer:
         client: Client,
         agents: Agents,
         unwritten: CommitDecision,
-        escalated: EscalatedCalls,
+        escalated: EscalatedCommit,
         clock: StoreClock,
         ids: Ids,
         compile_agent: Callable[[Agent, Sequence[Policy], Mapping[str, int]], CompiledAgent],

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from approval_steps import ALLOW, ASK, approve, ask
 
-from app.authorize.escalation.approvals import may_show_more
+from app.authorize.escalation.request import may_show_more
 from app.model.decisions import AuthorizeRequest
 
 SHOWN_WHOLE, CUT = 15_000, 20_000

@@ -64,7 +64,7 @@ class Explained(Workspace):
             client,
             self.agents,
             unwritten,
-            parts.escalated_calls(client.call, UNSIGNED),
+            parts.escalated_commit(client.call, UNSIGNED),
             StoreClock(),
             self.made,
             lambda agent, held, marks: compile_agent(agent, held, REDACTOR.is_secret, marks),

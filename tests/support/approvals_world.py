@@ -10,7 +10,7 @@ from approvals_model import CANCELLED, Model, Rule
 from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
 from app.authorize.commit import CommitDecision
-from app.authorize.escalation.approvals import Bounds
+from app.authorize.escalation.request import Bounds
 from app.authorize.store_clock import StoreClock
 from app.errors import AppError, StoreUnavailable
 from app.model.agents import AgentStatus
@@ -81,7 +81,7 @@ class InProcess:
         ids, clock = Ids(), StoreClock()
         cache = parts.agent_cache(parts.agents(client, ids), lambda *given: compile_agent(*_in_order(given)), 1 << 20)
         commit = CommitDecision(client, clock, 1 << 30)
-        escalated = parts.escalated_calls(client.call, Signer([SECRET.encode()]), Bounds(1 << 20, 1 << 20))
+        escalated = parts.escalated_commit(client.call, Signer([SECRET.encode()]), Bounds(1 << 20, 1 << 20))
         self.authorizer = parts.authorizer(cache, commit, escalated, clock, ids, Metrics(), client)
         self.approvals = Approvals(client, ids, 1 << 30)
 

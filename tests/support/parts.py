@@ -2,9 +2,9 @@
 
 from app.authorize.agent_cache import AgentCache
 from app.authorize.authorizer import Authorizer
-from app.authorize.escalation.approvals import Bounds
-from app.authorize.escalation.escalated_calls import EscalatedCalls
-from app.authorize.escalation.named_approvals import NamedApprovals
+from app.authorize.escalation.commit import EscalatedCommit
+from app.authorize.escalation.named import NamedApprovals
+from app.authorize.escalation.request import Bounds
 from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
 from app.http.protocol.connections import Connections
@@ -58,8 +58,8 @@ def authorizer(cache, commit, escalated, clock, ids, metrics, client=None):
     return Authorizer(cache, commit, escalated, named, clock, ids, metrics, pool, budget, lambda logged, _: logged)
 
 
-def escalated_calls(read, signer, bounds=Bounds()):  # noqa: B008 - a frozen struct
-    return EscalatedCalls(read, signer, bounds, FairThreadPool(), Redactor(()))
+def escalated_commit(read, signer, bounds=Bounds()):  # noqa: B008 - a frozen struct
+    return EscalatedCommit(read, signer, bounds, FairThreadPool(), Redactor(()))
 
 
 def agent_history(client, kept):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from app.approvals.access_requests import shown_request
 from app.authorize.authorizer import in_its_session
-from app.authorize.escalation.approvals import is_bound
+from app.authorize.escalation.request import is_bound
 from app.errors import (
     AgentNotFound,
     ApprovalNotFound,

@@ -16,7 +16,8 @@ from app.authorize.commit import (
     Stale,
     require_stale,
 )
-from app.authorize.escalation.approvals import (
+from app.authorize.escalation.open_approvals import OpenApprovals
+from app.authorize.escalation.request import (
     ApprovalRequest,
     Bounds,
     bound_context,
@@ -24,7 +25,6 @@ from app.authorize.escalation.approvals import (
     no_open_approval,
     shown_parameters,
 )
-from app.authorize.escalation.call_approvals import CallApprovals
 from app.errors import StoreUnavailable
 from app.model.canonical_call import canonical_call
 from app.model.decisions import AuthorizeRequest, Decision, Result
@@ -43,7 +43,7 @@ _QUICK_BYTES = 64 * 1024
 _Run = Callable[..., Awaitable[Any]]
 
 
-class EscalatedCalls:
+class EscalatedCommit:
     """Commits calls that may need approval. Without REMIT_SECRET nothing can be bound, so no person is asked.
 
     read: runs a read command within the time limit of a decision.
@@ -57,13 +57,13 @@ class EscalatedCalls:
         pool: Pool,
         redactor: Redactor,
     ) -> None:
-        self._approvals = CallApprovals(read)
+        self._approvals = OpenApprovals(read)
         self._redactor = redactor
         self._signer = signer
         self._bounds = bounds
         self._pool = pool
 
-    def in_pool(self, pool: Pool) -> "EscalatedCalls":
+    def in_pool(self, pool: Pool) -> "EscalatedCommit":
         """The same, with another pool."""
         other = copy(self)
         other._pool = pool  # noqa: SLF001 - its own

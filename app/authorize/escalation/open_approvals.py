@@ -43,7 +43,7 @@ class CurrentApproval(Struct, frozen=True):
             return now_ms < number_of(self.record[ENDS[status]])
 
 
-class CallApprovals:
+class OpenApprovals:
     """Finds the approvals of calls, by the digest of what is bound. Only the commit can be sure.
 
     read: runs a read command within the time limit of a decision.

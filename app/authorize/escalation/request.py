@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.commit import ApprovalStep, CommitQuestion
-from app.authorize.escalation.call_approvals import CurrentApproval
+from app.authorize.escalation.open_approvals import CurrentApproval
 from app.errors import ApprovalMismatch
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus

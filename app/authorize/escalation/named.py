@@ -6,7 +6,7 @@ Otherwise the answers to many such calls would tell which values, redacted for p
 from collections.abc import Awaitable, Callable
 
 from app.authorize.commit import CommitQuestion, Stale
-from app.authorize.escalation.approvals import bound_context, is_bound, no_open_approval
+from app.authorize.escalation.request import bound_context, is_bound, no_open_approval
 from app.errors import ApprovalMismatch, StoreUnavailable, TooManyMismatches, Unauthorized
 from app.model.approvals import whole_record
 from app.model.decision_codes import ApprovalMisfit
