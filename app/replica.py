@@ -22,6 +22,7 @@ from app.authorize.batch import BatchAuthorizer
 from app.authorize.commit import CommitDecision
 from app.authorize.escalation.commit import EscalatedCommit
 from app.authorize.escalation.named import NamedApprovals
+from app.authorize.escalation.open_approvals import OpenApprovals
 from app.authorize.escalation.request import Bounds
 from app.authorize.store_clock import StoreClock
 from app.consequences import Consequences, PolicyLint, PolicyWrites
@@ -261,11 +262,22 @@ def _services(
     commit = _commit(settings, metrics, runner, clock)
     unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
-    escalated = EscalatedCommit(runner.call, signer, bounds, call_pool, redactor)
+    escalated = EscalatedCommit(
+        approvals=OpenApprovals(runner.call), signer=signer, bounds=bounds, pool=call_pool, redactor=redactor
+    )
     resources = Resources(client)
-    named = NamedApprovals(prompt, ids, signer, settings.audit_backlog_max)
-    kept = partial(with_request, redactor=redactor)
-    authorizer = Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget, kept)
+    authorizer = Authorizer(
+        agents=cache,
+        commit=commit,
+        escalated=escalated,
+        named=NamedApprovals(prompt, ids, signer, settings.audit_backlog_max),
+        clock=clock,
+        ids=ids,
+        metrics=metrics,
+        pool=call_pool,
+        budget=budget,
+        kept=partial(with_request, redactor=redactor),
+    )
     approvals = Approvals(client, ids, settings.audit_backlog_max)
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),
@@ -395,10 +407,10 @@ def _commit(settings: Settings, metrics: Metrics, runner: ScriptRunner, clock: S
         runner,
         clock,
         settings.audit_backlog_max,
-        metrics.answered,
-        settings.store_timeout_ms * 1_000,
-        settings.idempotency_keys_max,
-        metrics.diverged,
-        metrics.breaker_tripped,
-        metrics.crowded,
+        answered=metrics.answered,
+        patience_us=settings.store_timeout_ms * 1_000,
+        first_answers_max=settings.idempotency_keys_max,
+        diverged=metrics.diverged,
+        tripped=metrics.breaker_tripped,
+        crowded=metrics.crowded,
     )

@@ -1,11 +1,11 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
@@ -29,63 +29,38 @@ Json = dict[str, Any]
 BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decisions about this one"
 
 
-class Authorizer:
+class Authorizer(Struct, frozen=True, kw_only=True):
     """Decides tool calls. Only the commit can allow one: a stale cache can cost a retry, never a wrong answer.
 
+    commit: turns its plans into decisions; escalated: does so where people may have to approve.
     kept: the context as logged, with the user's request; takes it as logged without, and as the caller sent it.
     """
 
-    def __init__(
-        self,
-        agents: AgentCache[CompiledAgent],
-        commit: CommitDecision,
-        escalated: EscalatedCommit,
-        named: NamedApprovals,
-        clock: StoreClock,
-        ids: Ids,
-        metrics: Metrics,
-        pool: Pool,
-        budget: LoopBudget,
-        kept: Callable[[bytes, Json], bytes],
-    ) -> None:
-        self._agents = agents
-        self._commit = commit
-        self._escalated = escalated
-        self._named = named
-        self._clock = clock
-        self._ids = ids
-        self._metrics = metrics
-        self._pool = pool
-        self._budget = budget
-        self._kept = kept
-
-    @property
-    def commit(self) -> CommitDecision:
-        """What turns its plans into decisions."""
-        return self._commit
+    agents: AgentCache[CompiledAgent]
+    commit: CommitDecision
+    escalated: EscalatedCommit
+    named: NamedApprovals
+    clock: StoreClock
+    ids: Ids
+    metrics: Metrics
+    pool: Pool
+    budget: LoopBudget
+    kept: Callable[[bytes, Json], bytes]
 
     def for_batch(self) -> "Authorizer":
         """The same, with commits that go to the store together."""
-        return self.committing(batched(self._commit))
+        return replace(self, commit=batched(self.commit))
 
     def in_turns(self) -> "Authorizer":
         """The same, for the calls of one batch, of which only a few take threads at a time."""
-        other = copy(self)
-        pool = InTurns(self._pool)
-        other._pool, other._escalated = pool, self._escalated.in_pool(pool)  # noqa: SLF001 - its own
-        return other
-
-    def committing(self, commit: Any) -> "Authorizer":
-        """The same, with another commit."""
-        other = copy(self)
-        other._commit = commit  # noqa: SLF001 - its own
-        return other
+        pool = InTurns(self.pool)
+        return replace(self, pool=pool, escalated=replace(self.escalated, pool=pool))
 
     def forget(self, caller: Caller, question: CommitQuestion, stale: Stale) -> None:
         """Drop the agent of a plan that was out of date."""
-        self._metrics.went_stale(version_moved=stale.version_moved)
+        self.metrics.went_stale(version_moved=stale.version_moved)
         if stale.version_moved and question.cached is not None:
-            self._agents.drop(caller.workspace_id, question.request.agent_id, question.cached)
+            self.agents.drop(caller.workspace_id, question.request.agent_id, question.cached)
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """Decide one tool call; its entry is in the audit log when this returns.
@@ -98,10 +73,10 @@ class Authorizer:
         if caller.agents is not None or caller.session_from is not None:
             request = _bound(caller, request)
         called, asked_us = request.agent_id, monotonic_us()
-        now_us = self._clock.at(asked_us)
-        decision_id = self._ids.new(now_us // 1000)
+        now_us = self.clock.at(asked_us)
+        decision_id = self.ids.new(now_us // 1000)
         for _ in range(ATTEMPTS):
-            cached = self._agents.recall(caller.workspace_id, called)
+            cached = self.agents.recall(caller.workspace_id, called)
             # What was cached may have changed, so only the store may refuse: a key bound to another agent than the one
             # that has this alias now, or a type that the agent does not have.
             if (
@@ -117,54 +92,52 @@ class Authorizer:
                 request = _about(caller, request, cached.agent_id)
             agent = cached.compiled
             if agent.is_quick(request):
-                plan = self._budget.run(
+                plan = self.budget.run(
                     caller.workspace_id, caller.root, asked_us, decide, agent, request, now_us, caller.key_id
                 )
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
-                plan = await self._pool.run(
-                    caller.workspace_id, decide_at_length, agent, request, now_us, caller.key_id
-                )
+                plan = await self.pool.run(caller.workspace_id, decide_at_length, agent, request, now_us, caller.key_id)
                 asked_us = monotonic_us()
-            at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
+            at_us, waited_us = self.clock.at(arrived_us), asked_us - arrived_us
             logged = self._with_request(request) if agent.keeps_requests else request
             question = CommitQuestion(caller, logged, cached.tokens, plan, decision_id, at_us, waited_us, cached)
             if plan.may_escalate:
                 answer: CommitAnswer = await self._ask(question, agent, now_us)
             else:
-                answer = await self._commit(question)
+                answer = await self.commit(question)
             if isinstance(answer, Decision):
                 return answer if not agent.agent_messages else with_message(answer, agent)
             stale = require_stale(answer)
-            self._metrics.went_stale(version_moved=stale.version_moved)
+            self.metrics.went_stale(version_moved=stale.version_moved)
             now_us, asked_us = stale.time_us, monotonic_us()
             if stale.version_moved:
-                self._agents.drop(caller.workspace_id, request.agent_id, cached)
+                self.agents.drop(caller.workspace_id, request.agent_id, cached)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
 
     def _with_request(self, request: AuthorizeRequest) -> AuthorizeRequest:
         """The call, of which the log keeps what the user asked for."""
         context = request.context
-        return replace(request, recorded_context=self._kept(request.recorded_context, context)) if context else request
+        return replace(request, recorded_context=self.kept(request.recorded_context, context)) if context else request
 
     async def _ask(self, question: CommitQuestion, agent: CompiledAgent, now_us: int) -> Decision | Stale:
         """Commit a call that may need approval."""
-        ask = partial(self._escalated.commit, question, agent, now_us, self._commit)
+        ask = partial(self.escalated.commit, question, agent, now_us, self.commit)
         if not question.request.approval_id:
             return await ask()
         try:
-            return await self._named.checked(question, ask)
+            return await self.named.checked(question, ask)
         except ApprovalMismatch:
             if not question.request.asks_anew:
                 raise
-        misfit = await self._named.misfit(question, agent)
+        misfit = await self.named.misfit(question, agent)
         unnamed = replace(question, request=replace(question.request, approval_id=""))
-        answer = await self._escalated.commit(unnamed, agent, now_us, self._commit)
+        answer = await self.escalated.commit(unnamed, agent, now_us, self.commit)
         return replace(answer, misfit=misfit) if isinstance(answer, Decision) else answer
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
         """The agent as the store has it. Raises AgentNotFound; InsufficientScope if the key is bound to others."""
         try:
-            return await self._agents.load(caller.workspace_id, called)
+            return await self.agents.load(caller.workspace_id, called)
         except AgentNotFound:
             if not caller.may_ask_for(called):
                 raise InsufficientScope(BOUND_ELSEWHERE) from None

@@ -92,7 +92,7 @@ async def _planned(
         raise _Planned(question)
 
     try:
-        await authorizer.committing(commit).authorize(caller, call, arrived_us)
+        await replace(authorizer, commit=commit).authorize(caller, call, arrived_us)
     except _Planned as planned:
         return replace(planned.question, approval=None)
     except OF_ONE_CALL as error:

@@ -4,6 +4,7 @@ from app.authorize.agent_cache import AgentCache
 from app.authorize.authorizer import Authorizer
 from app.authorize.escalation.commit import EscalatedCommit
 from app.authorize.escalation.named import NamedApprovals
+from app.authorize.escalation.open_approvals import OpenApprovals
 from app.authorize.escalation.request import Bounds
 from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
@@ -53,13 +54,24 @@ def agent_cache(agents, compile_agent, max_bytes, **others):
 
 
 def authorizer(cache, commit, escalated, clock, ids, metrics, client=None):
-    named = NamedApprovals(client, ids, UNSIGNED, 1 << 30)
-    pool, budget = FairThreadPool(), LoopBudget(Lane())
-    return Authorizer(cache, commit, escalated, named, clock, ids, metrics, pool, budget, lambda logged, _: logged)
+    return Authorizer(
+        agents=cache,
+        commit=commit,
+        escalated=escalated,
+        named=NamedApprovals(client, ids, UNSIGNED, 1 << 30),
+        clock=clock,
+        ids=ids,
+        metrics=metrics,
+        pool=FairThreadPool(),
+        budget=LoopBudget(Lane()),
+        kept=lambda logged, _: logged,
+    )
 
 
 def escalated_commit(read, signer, bounds=Bounds()):  # noqa: B008 - a frozen struct
-    return EscalatedCommit(read, signer, bounds, FairThreadPool(), Redactor(()))
+    return EscalatedCommit(
+        approvals=OpenApprovals(read), signer=signer, bounds=bounds, pool=FairThreadPool(), redactor=Redactor(())
+    )
 
 
 def agent_history(client, kept):

@@ -1,10 +1,10 @@
 """Calls that need a person's approval: the commit requests it, joins the request, or uses the approval."""
 
 from collections.abc import Awaitable, Callable
-from copy import copy
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.commit import (
@@ -43,31 +43,14 @@ _QUICK_BYTES = 64 * 1024
 _Run = Callable[..., Awaitable[Any]]
 
 
-class EscalatedCommit:
-    """Commits calls that may need approval. Without REMIT_SECRET nothing can be bound, so no person is asked.
+class EscalatedCommit(Struct, frozen=True, kw_only=True):
+    """Commits calls that may need approval. Without REMIT_SECRET nothing can be bound, so no person is asked."""
 
-    read: runs a read command within the time limit of a decision.
-    """
-
-    def __init__(
-        self,
-        read: Callable[..., Awaitable[Any]],
-        signer: Signer,
-        bounds: Bounds,
-        pool: Pool,
-        redactor: Redactor,
-    ) -> None:
-        self._approvals = OpenApprovals(read)
-        self._redactor = redactor
-        self._signer = signer
-        self._bounds = bounds
-        self._pool = pool
-
-    def in_pool(self, pool: Pool) -> "EscalatedCommit":
-        """The same, with another pool."""
-        other = copy(self)
-        other._pool = pool  # noqa: SLF001 - its own
-        return other
+    approvals: OpenApprovals
+    signer: Signer
+    bounds: Bounds
+    pool: Pool
+    redactor: Redactor
 
     async def commit(
         self, question: CommitQuestion, agent: CompiledAgent, now_us: int, commit: Commit
@@ -80,7 +63,7 @@ class EscalatedCommit:
         request, plan, workspace_id = question.request, question.plan, question.caller.workspace_id
         decision_id, key_id = question.decision_id, question.caller.key_id
         is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
-        in_thread = partial(self._pool.run, workspace_id)
+        in_thread = partial(self.pool.run, workspace_id)
         run = _at_once if is_quick else in_thread
         bound, digest = await run(self._bound, agent, request, question.caller.root)
         probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest or "", asker_id=key_id)
@@ -102,7 +85,7 @@ class EscalatedCommit:
         parameters = request.recorded_parameters
         # In a thread, because it takes a while to find secrets in long strings.
         if may_show_more(request):
-            parameters = await in_thread(shown_parameters, request, self._redactor, self._signer, workspace_id)
+            parameters = await in_thread(shown_parameters, request, self.redactor, self.signer, workspace_id)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
         checks = (*plan.quotas, *beside)
@@ -114,7 +97,7 @@ class EscalatedCommit:
         """The part of the context that is bound, and the MAC of everything bound; None without a secret."""
         bound = bound_context(agent, request)
         form = canonical_call(asker, request.agent_id, request.tool_name, request.action, request.body, bound)
-        return bound, self._signer.mac(Purpose.CALL, form)
+        return bound, self.signer.mac(Purpose.CALL, form)
 
     async def _settle(
         self, asked: ApprovalRequest, full: tuple[int, ...], commit: Commit, run: _Run
@@ -123,11 +106,11 @@ class EscalatedCommit:
         question, agent, workspace_id = asked.question, asked.agent, asked.question.caller.workspace_id
         beyond: tuple[Escalation, ...] = ()
         # A call that names its approval is never new.
-        current = None if question.request.approval_id else await self._approvals.likely(workspace_id, asked.digest)
+        current = None if question.request.approval_id else await self.approvals.likely(workspace_id, asked.digest)
         for _ in range(ATTEMPTS):
-            current = current or await self._approvals.stored(workspace_id, asked.digest)
+            current = current or await self.approvals.stored(workspace_id, asked.digest)
             asking = distinct((*(each for each, _ in asked.base), *_asking(agent, asked.checks, full), *beyond))
-            step = asked.step(current, asking, full, self._bounds)
+            step = asked.step(current, asking, full, self.bounds)
             plan = question.plan
             if step.step == "ask":
                 step = replace(
@@ -149,7 +132,7 @@ class EscalatedCommit:
             elif isinstance(answer, Escalates):
                 full = answer.full
             elif not isinstance(answer, Overtaken):
-                self._approvals.remember(asked.digest, answer)
+                self.approvals.remember(asked.digest, answer)
                 return answer
             else:
                 ended = current.id if answer.ended else asked.ended
