@@ -1,4 +1,4 @@
-"""A replica's cache of compiled agents, so that most decisions read nothing before the commit."""
+"""A replica's cache of compiled agents, with their recurring commits: most decisions read nothing before the commit."""
 
 import asyncio
 import time
@@ -8,8 +8,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
-from app.authorize.packed_commits import PackedCommits
 from app.model.agents import Agent
 from app.model.plans import Plan, Tokens
 from app.model.policies import Policy
@@ -24,6 +24,7 @@ from app.store.governed_agents import GovernedAgent
 
 Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
+_Name = tuple[str, str, str, int]
 _AGENT_BYTES, _MARK_BYTES = 4_000, 200
 _BYTES_PER_JSON_BYTE, _BYTES_PER_OBJECT = 6, 1_800
 """What compiled rules take: for each byte of their JSON, and for each object in it, as every condition is one. Measured
@@ -31,6 +32,67 @@ by the resident memory of 2,500 agents of four kinds, of which this counts 95 to
 """
 _LARGE_BYTES = 32 * 1024
 """Rules with more JSON than this are compiled in a thread; up to this, compiling takes at most 10 ms."""
+
+
+class _Packed(Struct, frozen=True):
+    """A packed commit of a plan, without the reason, which varies.
+
+    It keeps the plan alive, so that no other object can take over the id() of one of its parts.
+    """
+
+    plan: Plan
+    call: ScriptCall
+    size: int
+
+
+class PackedCommits:
+    """Packed commits by tool, API key and deciding rule; the oldest are evicted when there are too many.
+
+    They live as long as the agent's cache entry: any change to the agent drops them.
+    """
+
+    def __init__(self, max_bytes: int = 256 * 1024) -> None:
+        self._max_bytes = max_bytes
+        self._packed: dict[_Name, _Packed] = {}
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
+        """The packed commit of this plan, whatever its reason."""
+        outcome = plan.outcome
+        packed = self._packed.get((tool, key_id, outcome.result, id(outcome.rule)))
+        if (
+            packed is None
+            or packed.plan.outcome.policy_id != outcome.policy_id
+            or packed.plan.quotas is not plan.quotas
+            or packed.plan.holds_from_us != plan.holds_from_us
+            or packed.plan.shadow is not plan.shadow
+            or packed.plan.breakers is not plan.breakers
+            or plan.marks
+        ):
+            return None
+        return packed.call
+
+    def keep(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> int:
+        """Keep this call for this plan, in place of an earlier one for the same tool, key and rule.
+
+        Returns the number of bytes by which this has grown, which is negative if larger calls were evicted.
+        """
+        # The entry keeps the rule alive, so that no other object can have its id().
+        before, name = self.size, (tool, key_id, plan.outcome.result, id(plan.outcome.rule))
+        self._drop(name)
+        self._packed[name] = _Packed(plan, call, size)
+        self.size += size
+        while self.size > self._max_bytes:
+            self._drop(next(iter(self._packed)))
+        return self.size - before
+
+    def _drop(self, name: _Name) -> None:
+        packed = self._packed.pop(name, None)
+        if packed is not None:
+            self.size -= packed.size
 
 
 class CachedAgent(Generic[Compiled]):

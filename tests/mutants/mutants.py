@@ -205,7 +205,7 @@ AUTHORIZE = [
     ),
     Mutant(
         "answered-after-the-verdict",
-        "app/authorize/commit/first_answers.py",
+        "app/authorize/commit/decision.py",
         "status in (ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED)",
         "status is ApprovalStatus.APPROVED",
         "a first answer is not repeated once another call has used the approval that it asked for",

@@ -7,9 +7,8 @@ from commit_calls import named
 from commit_scene import ALLOWED, DENIED, POLICY, quota
 from msgspec.structs import replace
 
-from app.authorize.agent_cache import CachedAgent
+from app.authorize.agent_cache import CachedAgent, PackedCommits
 from app.authorize.commit import CommitDecision, CommitQuestion
-from app.authorize.packed_commits import PackedCommits
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.model.agents import Agent
