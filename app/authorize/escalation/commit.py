@@ -116,7 +116,7 @@ class EscalatedCommit(Struct, frozen=True, kw_only=True):
                 step = replace(
                     step,
                     values=await run(asked.origins, full),
-                    commands=await run(asked.commands, self._redactor.is_secret),
+                    commands=await run(asked.commands, self.redactor.is_secret),
                     other_reasons=asked.other_reasons(full),
                 )
             if step.step == "probe":
