@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 CLIENT := clients/python
 TYPESCRIPT := clients/typescript
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+# The console's files are formatted where there is npm, and always in CI; all else needs only Python.
+PRETTIER := $(if $(CI)$(shell command -v npm),requirements/console/node_modules/.package-lock.json)
+FORMAT_CONSOLE = node_modules/.bin/prettier --config prettier.json --cache --log-level warn '../../app/http/console/static/**/*.{js,css}' '!../../app/http/console/static/vendor/**' vendor.mjs entries types
 
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,9 +51,10 @@ client-types: $(TYPESCRIPT)/build/types ## make the types of clients/typescript 
 
 check: lint types test-all ## format, lint, types, tests: what CI runs
 
-lint: $(VENV)/dev.stamp
+lint: $(VENV)/dev.stamp $(PRETTIER)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(if $(PRETTIER),cd requirements/console && $(FORMAT_CONSOLE) --check)
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
@@ -64,9 +68,10 @@ bench-quick: $(VENV)/dev.stamp ## the main table, in under three minutes
 cluster-demo: $(VENV)/run.stamp ## two replicas, a compactor, a durable Redis and nginx as plain processes
 	PATH="$(abspath $(BIN)):$$PATH" deploy/cluster_demo.sh
 
-fmt: $(VENV)/dev.stamp ## format and fix what can be fixed
+fmt: $(VENV)/dev.stamp $(PRETTIER) ## format and fix what can be fixed; the console's files with npm
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(if $(PRETTIER),cd requirements/console && $(FORMAT_CONSOLE) --write)
 
 lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with hashes
 	$(PIP) uv

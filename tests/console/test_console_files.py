@@ -17,7 +17,7 @@ from app.http.console.files import POLICY, STATIC, console_files
 ROOT = Path(__file__).parents[2]
 FILES = sorted(console_files().files)
 EDITOR_BYTES = 140 * 1024
-SCREEN_BYTES = 40 * 1024
+SCREEN_BYTES = 44 * 1024
 REQUESTS = 20
 SECURITY = {
     "Content-Security-Policy": POLICY,
@@ -173,7 +173,7 @@ def test_the_page_names_every_module_that_its_screen_needs():
     for screen, page in console_files().pages.items():
         named = set(re.findall(r'modulepreload" href="/console/~\w+/([^"]+)"', page.body.decode()))
         for name in named:
-            statically = re.findall(r'^(?:import|export) .*?"(\.[^"]+)";$', (STATIC / name).read_text(), re.MULTILINE)
+            statically = re.findall(r'^(?:import|export) [^"]*"(\.[^"]+)";$', (STATIC / name).read_text(), re.MULTILINE)
             for imported in statically:
                 path = (STATIC / name).parent.joinpath(imported).resolve().relative_to(STATIC.resolve())
                 assert path.as_posix() in named, f"{screen}: {name} imports {imported}"
@@ -181,7 +181,7 @@ def test_the_page_names_every_module_that_its_screen_needs():
 
 @pytest.mark.parametrize("screen", ["", "approvals", "decisions"])
 def test_a_first_screen_is_small(screen):
-    """At most 40 KiB over the network, in at most 20 requests."""
+    """At most 44 KiB over the network, in at most 20 requests."""
     sizes = transferred(console_files().pages[screen])
     assert len(sizes) <= REQUESTS
     assert sum(sizes) <= SCREEN_BYTES, sizes

@@ -8,16 +8,30 @@ type Loose<T, K extends keyof T> = Omit<T, K> & { [name in K]: any };
 declare global {
   /** Who is there, as early.js asked before the modules were loaded. */
   var early: Promise<Response> | undefined;
-  type AskOptions = { query?: Record<string, any>; body?: unknown; ifMatch?: string | number; reason?: string; signal?: AbortSignal };
+  type AskOptions = {
+    query?: Record<string, any>;
+    body?: unknown;
+    ifMatch?: string | number;
+    reason?: string;
+    signal?: AbortSignal;
+  };
   type Answer = { data: any; etag: string; next: string; floor: string };
   /** keyId: the key that the session was made from. id: what the log and the trail call this session. */
   type Session = {
-    workspaceId: string; workspace: string; name: string; scopes: string[]; until: string | null; keyId: string; id: string;
+    workspaceId: string;
+    workspace: string;
+    name: string;
+    scopes: string[];
+    until: string | null;
+    keyId: string;
+    id: string;
   };
   type Entry = Loose<Schemas["AuditEntry"], "parameters"> & { context?: any };
   type Usual = Schemas["Usual"];
   /** `ended` = it does not wait any more; what became of it has not been read yet. */
-  type Approval = Loose<Omit<Schemas["Approval"], "status">, "parameters" | "context"> & { status: Schemas["Approval"]["status"] | "ended" };
+  type Approval = Loose<Omit<Schemas["Approval"], "status">, "parameters" | "context"> & {
+    status: Schemas["Approval"]["status"] | "ended";
+  };
   type Agent = Schemas["AgentView"];
   type Policy = Loose<Schemas["PolicyView"], "rules">;
   type Rule = any;

@@ -33,7 +33,9 @@ export function noteStale(key, error) {
 
 /** Call it whenever the person comes back to the page. @param {() => void} again */
 export function whenSeen(again) {
-  const seen = () => { if (!document.hidden) again(); };
+  const seen = () => {
+    if (!document.hidden) again();
+  };
   document.addEventListener("visibilitychange", seen);
   return () => document.removeEventListener("visibilitychange", seen);
 }
@@ -52,7 +54,10 @@ export function noteSignIn() {
 /** @param {string} method @param {string} path @param {AskOptions} options */
 export function sent(method, path, options) {
   const { early } = globalThis;
-  if (early && path === "/v1/session" && method === "GET") { globalThis.early = undefined; return early; }
+  if (early && path === "/v1/session" && method === "GET") {
+    globalThis.early = undefined;
+    return early;
+  }
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
@@ -60,13 +65,24 @@ export function sent(method, path, options) {
   // Headers are bytes: a reason in any script is sent as UTF-8.
   if (options.reason) headers["Change-Reason"] = String.fromCharCode(...new TextEncoder().encode(options.reason));
   const body = options.body === undefined ? undefined : write(options.body, 0);
-  return fetch(address(path, options.query), { method, headers, body, signal: options.signal, cache: "no-store", redirect: "error" });
+  return fetch(address(path, options.query), {
+    method,
+    headers,
+    body,
+    signal: options.signal,
+    cache: "no-store",
+    redirect: "error",
+  });
 }
 
 /** @param {Response} response */
 export async function refusal(response) {
   let problem = { code: `HTTP_${response.status}`, message: `The service answered ${response.status}` };
-  try { problem = parse(await response.text()).error ?? problem; } catch { /* not from Remit: a proxy's page */ }
+  try {
+    problem = parse(await response.text()).error ?? problem;
+  } catch {
+    /* not from Remit: a proxy's page */
+  }
   return new Refused(response.status, problem, response.headers);
 }
 
@@ -89,8 +105,10 @@ export async function ask(method, path, options = {}) {
       const { headers } = response;
       const text = await response.text();
       return {
-        data: !text ? null : headers.get("Content-Type")?.startsWith("text/plain") ? text : parse(text), etag: (headers.get("ETag") ?? "").replaceAll('"', ""),
-        next: headers.get("X-Next-Cursor") ?? "", floor: headers.get("X-Audit-Floor") ?? "",
+        data: !text ? null : headers.get("Content-Type")?.startsWith("text/plain") ? text : parse(text),
+        etag: (headers.get("ETag") ?? "").replaceAll('"', ""),
+        next: headers.get("X-Next-Cursor") ?? "",
+        floor: headers.get("X-Audit-Floor") ?? "",
       };
     }
     const refused = await refusal(response);
@@ -127,7 +145,14 @@ export async function all(path, query = {}, most = 5000, pages = Infinity, signa
 export function pause(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+    signal?.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
   });
 }
 
@@ -191,7 +216,10 @@ export async function events(path, how) {
       }
     }
     how.live?.(false);
-    await pause(Math.max(least, Math.min(30_000, 1000 * 2 ** Math.min(failures, 5)) * (0.75 + Math.random() / 2)), how.signal);
+    await pause(
+      Math.max(least, Math.min(30_000, 1000 * 2 ** Math.min(failures, 5)) * (0.75 + Math.random() / 2)),
+      how.signal,
+    );
   }
   return last;
 }
@@ -209,12 +237,16 @@ export async function whileShown(stop, follow, wanted = () => false) {
     let timer;
     const changed = () => {
       clearTimeout(timer);
-      if (document.hidden) timer = setTimeout(() => { if (!wanted()) hidden.abort(); }, HIDDEN_MS);
+      if (document.hidden)
+        timer = setTimeout(() => {
+          if (!wanted()) hidden.abort();
+        }, HIDDEN_MS);
     };
     document.addEventListener("visibilitychange", changed);
     try {
       after = await follow(AbortSignal.any([stop, hidden.signal]), after);
-    } catch { // it was hidden, or this session may not follow the stream
+    } catch {
+      // it was hidden, or this session may not follow the stream
       if (!hidden.signal.aborted) await pause(HIDDEN_MS, stop);
     } finally {
       document.removeEventListener("visibilitychange", changed);

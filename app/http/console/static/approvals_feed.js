@@ -6,7 +6,9 @@ import { computed, signal } from "./vendor/preact.js";
 /** Approvals that were pending or have changed while the page was open, by id.
  * @type {import("./vendor/preact.js").Signal<Map<string, Approval>>} */
 export const approvals = signal(new Map());
-export const pendingCount = computed(() => [...approvals.value.values()].filter((each) => each.status === "pending").length);
+export const pendingCount = computed(
+  () => [...approvals.value.values()].filter((each) => each.status === "pending").length,
+);
 /** False until the pending approvals have been read. */
 export const approvalsRead = signal(false);
 /** Why they could not be read the last time, null if they were. */
@@ -20,7 +22,8 @@ let [asked, told] = [0, 0];
 
 /** @param {Map<string, Approval>} known */
 function keep(known) {
-  for (const { id } of [...known.values()].filter((each) => each.status !== "pending").slice(0, -KEPT)) known.delete(id);
+  for (const { id } of [...known.values()].filter((each) => each.status !== "pending").slice(0, -KEPT))
+    known.delete(id);
   approvals.value = known;
 }
 
@@ -53,7 +56,10 @@ export async function readPending() {
   const waits = new Set(pending.map((each) => each.id));
   // The stream may know more by now.
   for (const [id, each] of pending.length < MOST ? before : []) {
-    if (each.status === "pending" && !waits.has(id) && known.get(id) === each) { known.delete(id); known.set(id, { ...each, status: "ended" }); }
+    if (each.status === "pending" && !waits.has(id) && known.get(id) === each) {
+      known.delete(id);
+      known.set(id, { ...each, status: "ended" });
+    }
   }
   for (const each of pending) if (!(Number(known.get(each.id)?.version) > each.version)) known.set(each.id, each);
   keep(known);
@@ -64,14 +70,39 @@ export async function readPending() {
 export function watchApprovals() {
   const stop = new AbortController();
   const tabs = new BroadcastChannel("remit.approvals");
-  tabs.onmessage = ({ data }) => { if (data === "read") readPending(); else noteApproval(parse(data)); };
+  tabs.onmessage = ({ data }) => {
+    if (data === "read") readPending();
+    else noteApproval(parse(data));
+  };
   readPending();
-  whileShown(stop.signal, async (signal, after) => {
-    const again = () => { readPending(); tabs.postMessage("read"); };
-    return navigator.locks.request("remit.approvals", { signal }, () => events("/v1/approvals/stream", {
-      signal, after, live: (open) => { if (open) again(); },
-      event: (approval, _, name) => { if (name === "lost") again(); else { noteApproval(approval); tabs.postMessage(write(approval, 0)); } },
-    }));
-  }, () => globalThis.Notification?.permission === "granted");
-  return () => { stop.abort(); tabs.close(); };
+  whileShown(
+    stop.signal,
+    async (signal, after) => {
+      const again = () => {
+        readPending();
+        tabs.postMessage("read");
+      };
+      return navigator.locks.request("remit.approvals", { signal }, () =>
+        events("/v1/approvals/stream", {
+          signal,
+          after,
+          live: (open) => {
+            if (open) again();
+          },
+          event: (approval, _, name) => {
+            if (name === "lost") again();
+            else {
+              noteApproval(approval);
+              tabs.postMessage(write(approval, 0));
+            }
+          },
+        }),
+      );
+    },
+    () => globalThis.Notification?.permission === "granted",
+  );
+  return () => {
+    stop.abort();
+    tabs.close();
+  };
 }

@@ -32,16 +32,50 @@ export class Feed {
     if (!this.live) return void this.readFirst();
     // No row moves between the press and the release of a click.
     const { signal: until } = this.stop;
-    addEventListener("pointerdown", ({ button }) => { this.pressed = button === 0; }, { signal: until });
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { this.pressed = false; this.draw(); }, { signal: until });
+    addEventListener(
+      "pointerdown",
+      ({ button }) => {
+        this.pressed = button === 0;
+      },
+      { signal: until },
+    );
+    for (const end of ["pointerup", "pointercancel"])
+      addEventListener(
+        end,
+        () => {
+          this.pressed = false;
+          this.draw();
+        },
+        { signal: until },
+      );
     let first = true;
-    whileShown(this.stop.signal, (signal, after) => events("/v1/audit-logs/stream", {
-      query: this.filters, signal, after,
-      // The stream is open before the page is read, so that no entry falls between the two.
-      live: (open) => { this.open = open; if (open) this.error = null; if (open && first) { first = false; this.readFirst(); } this.draw(); },
-      failed: (error) => { this.error = error; this.reading = false; },
-      event: (entry) => this.add(entry),
-    }).catch((error) => { this.error = error; this.reading = false; this.draw(); throw error; }));
+    whileShown(this.stop.signal, (signal, after) =>
+      events("/v1/audit-logs/stream", {
+        query: this.filters,
+        signal,
+        after,
+        // The stream is open before the page is read, so that no entry falls between the two.
+        live: (open) => {
+          this.open = open;
+          if (open) this.error = null;
+          if (open && first) {
+            first = false;
+            this.readFirst();
+          }
+          this.draw();
+        },
+        failed: (error) => {
+          this.error = error;
+          this.reading = false;
+        },
+        event: (entry) => this.add(entry),
+      }).catch((error) => {
+        this.error = error;
+        this.reading = false;
+        this.draw();
+        throw error;
+      }),
+    );
   }
 
   /** @param {Entry} entry */
@@ -70,7 +104,11 @@ export class Feed {
     if (!this.cursor || this.reading || this.entries.length >= KEPT) return;
     this.reading = true;
     this.draw();
-    try { await this.page({ cursor: this.cursor }); } catch (error) { this.error = error; }
+    try {
+      await this.page({ cursor: this.cursor });
+    } catch (error) {
+      this.error = error;
+    }
     this.reading = false;
     this.draw();
   }
@@ -79,7 +117,11 @@ export class Feed {
   async page(from) {
     // A page of a search may be empty although there are more.
     for (let cursor = from.cursor; ;) {
-      const { data, next, floor } = await get("/v1/audit-logs", { ...this.filters, cursor, limit: PAGE }, this.stop.signal);
+      const { data, next, floor } = await get(
+        "/v1/audit-logs",
+        { ...this.filters, cursor, limit: PAGE },
+        this.stop.signal,
+      );
       if (cursor && !this.cursor) return; // meanwhile the end was cut off, which these would follow
       const found = /** @type {Entry[]} */ (data).filter((each) => !this.known.has(each.id));
       for (const each of found) this.known.add(each.id);
@@ -101,7 +143,10 @@ export class Feed {
   draw() {
     if (this.drawing) return;
     this.drawing = true;
-    setTimeout(() => { this.drawing = false; this.show(); }, 80);
+    setTimeout(() => {
+      this.drawing = false;
+      this.show();
+    }, 80);
   }
 
   /** Show what has come. */
@@ -119,7 +164,9 @@ export class Feed {
   }
 
   /** @param {Entry[]} gone */
-  forget(gone) { for (const each of gone) this.known.delete(each.id); }
+  forget(gone) {
+    for (const each of gone) this.known.delete(each.id);
+  }
 }
 
 /** The feed of these filters, drawn again whenever it changes. @param {Record<string, string>} filters @param {boolean} live */
@@ -127,8 +174,14 @@ export function useFeed(filters, live) {
   const [, draw] = useState(0);
   const key = JSON.stringify([filters, live]);
   const feed = useMemo(() => new Feed(filters, live, () => draw((before) => before + 1)), [key]);
-  useEffect(() => { feed.start(); return () => feed.stop.abort(); }, [feed]);
+  useEffect(() => {
+    feed.start();
+    return () => feed.stop.abort();
+  }, [feed]);
   const why = feed.entries.length > 0 && feed.error;
-  useEffect(() => { noteStale(key, why); return () => noteStale(key); }, [key, why]);
+  useEffect(() => {
+    noteStale(key, why);
+    return () => noteStale(key);
+  }, [key, why]);
   return feed;
 }

@@ -26,19 +26,38 @@ export function keepUnsaved(id, version, text) {
 
 /** The part of a policy that is written. @param {any} policy */
 export function written(policy) {
-  const defaults = /** @type {Record<string, unknown>} */ ({ kind: "grant", priority: 0, enabled: true, mode: "enforce", key: null, agentMessage: null, keepsRequests: false });
-  return Object.fromEntries(FIELDS.filter((name) => policy[name] !== undefined && policy[name] !== defaults[name]).map((name) => [name, policy[name]]));
+  const defaults = /** @type {Record<string, unknown>} */ ({
+    kind: "grant",
+    priority: 0,
+    enabled: true,
+    mode: "enforce",
+    key: null,
+    agentMessage: null,
+    keepsRequests: false,
+  });
+  return Object.fromEntries(
+    FIELDS.filter((name) => policy[name] !== undefined && policy[name] !== defaults[name]).map((name) => [
+      name,
+      policy[name],
+    ]),
+  );
 }
 
 /** `$.policies[0].rules[1].parameters.amount` as steps inside the policy. @param {string} path @returns {(string | number)[]} */
 export function steps(path) {
-  const found = [...path.replace(/^\$?\.?policies\[\d+\]/, "").matchAll(/\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.[\]]+)/g)];
-  return found.map(([, index, quoted, name]) => (index !== undefined ? Number(index) : quoted ?? name));
+  const found = [
+    ...path.replace(/^\$?\.?policies\[\d+\]/, "").matchAll(/\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.[\]]+)/g),
+  ];
+  return found.map(([, index, quoted, name]) => (index !== undefined ? Number(index) : (quoted ?? name)));
 }
 
 /** The text as a policy, or why it is none. @param {string} text @returns {{policy?: any, error?: string}} */
 function read(text) {
-  try { return { policy: parse(text) }; } catch (error) { return { error: /** @type {Error} */ (error).message }; }
+  try {
+    return { policy: parse(text) };
+  } catch (error) {
+    return { error: /** @type {Error} */ (error).message };
+  }
 }
 
 /** active: whether the service is asked about it. @param {string} first @param {{agentId?: string | null, group?: string | null, id?: string}} owner @param {boolean} [active] */
@@ -51,23 +70,52 @@ export function useDraft(first, owner, active = true) {
     const stop = new AbortController();
     const lint = async () => {
       const entry = { ...policy, ...(owner.id && { id: owner.id }) };
-      const body = { policies: [entry], ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) };
+      const body = {
+        policies: [entry],
+        ...(owner.agentId && { agent_id: owner.agentId }),
+        ...(owner.group && { group: owner.group }),
+      };
       try {
         const { data } = await ask("POST", "/v1/policies/lint", { body, signal: stop.signal });
-        setVerdict({ text, valid: true, marks: data.warnings.map((/** @type {any} */ each) => ({ path: steps(each.path), message: each.message, warning: true, code: each.code })) });
+        setVerdict({
+          text,
+          valid: true,
+          marks: data.warnings.map((/** @type {any} */ each) => ({
+            path: steps(each.path),
+            message: each.message,
+            warning: true,
+            code: each.code,
+          })),
+        });
       } catch (problem) {
         if (stop.signal.aborted || !(problem instanceof Refused)) return;
         const details = problem.details.length ? problem.details : [{ path: "", message: problem.message }];
-        setVerdict({ text, valid: false, marks: details.map((each) => ({ path: steps(each.path), message: each.message, warning: false })) });
+        setVerdict({
+          text,
+          valid: false,
+          marks: details.map((each) => ({ path: steps(each.path), message: each.message, warning: false })),
+        });
         if ([0, 429, 503].includes(problem.status)) timer = setTimeout(lint, 2000); // it said nothing about the text
       }
     };
     let timer = setTimeout(lint, 400);
     // An answer about an older text is dropped.
-    return () => { clearTimeout(timer); stop.abort(); };
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
   }, [text, owner.agentId, owner.group, active]);
   const current = verdict?.text === text ? verdict : null;
-  return { text, setText, policy, error, marks: current?.marks ?? NONE, valid: current?.valid ?? false, checked: current !== null, set: (/** @type {any} */ next) => setText(write(next)) };
+  return {
+    text,
+    setText,
+    policy,
+    error,
+    marks: current?.marks ?? NONE,
+    valid: current?.valid ?? false,
+    checked: current !== null,
+    set: (/** @type {any} */ next) => setText(write(next)),
+  };
 }
 
 /** @type {Mark[]} */

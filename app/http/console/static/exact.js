@@ -3,9 +3,15 @@
 /** A number that a double cannot carry, or that was written another way. It counts as a number, and is drawn as text. */
 export class Exact {
   /** @param {string} source */
-  constructor(source) { this.source = source; }
-  valueOf() { return Number(this.source); }
-  toString() { return this.source; }
+  constructor(source) {
+    this.source = source;
+  }
+  valueOf() {
+    return Number(this.source);
+  }
+  toString() {
+    return this.source;
+  }
 }
 Exact.prototype.constructor = String;
 
@@ -16,7 +22,8 @@ function kept(_, value, context) {
 }
 
 // Browsers before 2025 do not say how a number was written.
-const tellsSources = JSON.parse("1.0", (_, value, /** @type {any} */ ...told) => told[0]?.source === "1.0" && value) === 1;
+const tellsSources =
+  JSON.parse("1.0", (_, value, /** @type {any} */ ...told) => told[0]?.source === "1.0" && value) === 1;
 const parseMarked = tellsSources ? null : (await import("./exact_marked.js")).parserOf(Exact);
 
 /** Parse JSON; numbers whose digits would change become `Exact`. @param {string} text @returns {any} */
@@ -33,9 +40,11 @@ function written(value, step, margin) {
   if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
   const inner = margin + step;
   const list = Array.isArray(value);
-  const items = list ? value.map((each) => written(each, step, inner))
-    : Object.entries(value).filter(([, each]) => each !== undefined)
-      .map(([name, each]) => `${JSON.stringify(name)}:${step && " "}${written(each, step, inner)}`);
+  const items = list
+    ? value.map((each) => written(each, step, inner))
+    : Object.entries(value)
+        .filter(([, each]) => each !== undefined)
+        .map(([name, each]) => `${JSON.stringify(name)}:${step && " "}${written(each, step, inner)}`);
   const [open, close] = list ? "[]" : "{}";
   if (!items.length) return open + close;
   return step ? `${open}\n${inner}${items.join(`,\n${inner}`)}\n${margin}${close}` : open + items.join(",") + close;
@@ -44,7 +53,9 @@ function written(value, step, margin) {
 // As in app/language/visible.py: control, format, private and unassigned characters, and letters that show nothing.
 const HIDDEN = new RegExp(
   "[\\p{C}\\p{Zl}\\p{Zp}\\u034F\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u2800\\u2D7F\\u3164\\uFE00-\\uFE0F\\uFFA0" +
-  "\\u{1107F}\\u{13441}-\\u{13446}\\u{16FE4}\\u{1D159}\\u{E0100}-\\u{E01EF}]|(?! )\\p{Zs}", "u");
+    "\\u{1107F}\\u{13441}-\\u{13446}\\u{16FE4}\\u{1D159}\\u{E0100}-\\u{E01EF}]|(?! )\\p{Zs}",
+  "u",
+);
 
 /** The text in pieces: those that are seen as they are, and codes of hidden characters. Lines may break if they are many.
  * @param {string} text @param {{lines?: boolean}} [how] @returns {{text: string, hidden: boolean}[]} */
@@ -54,7 +65,10 @@ export function pieces(text, how = {}) {
   const found = [];
   let seen = "";
   for (const character of text) {
-    if (!HIDDEN.test(character) || (how.lines && (character === "\n" || character === "\t"))) { seen += character; continue; }
+    if (!HIDDEN.test(character) || (how.lines && (character === "\n" || character === "\t"))) {
+      seen += character;
+      continue;
+    }
     if (seen) found.push({ text: seen, hidden: false });
     seen = "";
     found.push({ text: `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`, hidden: true });

@@ -11,8 +11,11 @@ export const layers = [];
 export function useKeys(keys) {
   const layer = useRef(keys);
   layer.current = keys;
-  useLayoutEffect(() => { // before the next key can come; a layer that is drawn again stays below newer ones
+  useLayoutEffect(() => {
+    // before the next key can come; a layer that is drawn again stays below newer ones
     layers.push(layer);
-    return () => { layers.splice(layers.indexOf(layer), 1); };
+    return () => {
+      layers.splice(layers.indexOf(layer), 1);
+    };
   }, []);
 }

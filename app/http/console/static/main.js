@@ -45,9 +45,22 @@ function moduleOf(first, second) {
 }
 
 function Shell() {
-  useEffect(() => { if (session.value && can("read", "approve")) import("./approvals_feed.js").then((found) => { feed.value = found; }, () => {}); }, [session.value]);
-  useEffect(() => (session.value && can("read", "approve") ? feed.value?.watchApprovals() : undefined), [session.value, feed.value]);
-  useEffect(() => { document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [parts.value[0], session.value]);
+  useEffect(() => {
+    if (session.value && can("read", "approve"))
+      import("./approvals_feed.js").then(
+        (found) => {
+          feed.value = found;
+        },
+        () => {},
+      );
+  }, [session.value]);
+  useEffect(
+    () => (session.value && can("read", "approve") ? feed.value?.watchApprovals() : undefined),
+    [session.value, feed.value],
+  );
+  useEffect(() => {
+    document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [parts.value[0], session.value]);
   if (!asked.value) return html`<div class="waking" role="status"><span class="sr">Loading</span></div>`;
   if (!session.value) return html`<main class="door"><${Later} load=${form} name="SignIn" /></main>`;
   const [first = "", second] = parts.value;
@@ -58,16 +71,21 @@ function Shell() {
     <nav class="menu" aria-label="Screens">
       <a class="brand" href=${to("")}><span class="mark"><${Icon} name="ok" size=${14} /></span><b>Remit</b>
         <span class="workspace" title="Workspace">${session.value.workspace}</span></a>
-      <ul>${screens.map((each) => html`<li class=${each.apart ? "apart" : ""} key=${each.path}>
+      <ul>${screens.map(
+        (each) => html`<li class=${each.apart ? "apart" : ""} key=${each.path}>
         <a href=${to(each.path)} aria-current=${each === here ? "page" : undefined}>
           <${Icon} name=${each.path || "overview"} />${each.name}
           ${each.path === "approvals" && pendingCount.value > 0 && html`<span class="badge" aria-label="${pendingCount.value} wait">${pendingCount.value}</span>`}
-        </a></li>`)}</ul>
+        </a></li>`,
+      )}</ul>
       <${Later} load=${account} name="Account" /><${Later} load=${presses} name="KeyPresses" screens=${screens} />
     </nav>
     <main class="stage" id="screen" tabindex="-1">
-      ${here ? html`<${Titled} key=${`${here.path}/${second ?? ""}`} name=${moduleOf(here.path, second)} title=${here.name} id=${second} />`
-        : html`<${Later} load=${() => import("./parts/problem.js")} name="Lost" screen=${SCREENS.find((each) => each.path === first)} />`}
+      ${
+        here
+          ? html`<${Titled} key=${`${here.path}/${second ?? ""}`} name=${moduleOf(here.path, second)} title=${here.name} id=${second} />`
+          : html`<${Later} load=${() => import("./parts/problem.js")} name="Lost" screen=${SCREENS.find((each) => each.path === first)} />`
+      }
     </main><${Trouble} />
     ${signedOut.value && html`<${Later} load=${form} name="SignIn" over />`}
     ${shortcutsShown.value && html`<${Later} load=${() => import("./parts/shortcuts.js")} name="Shortcuts" screens=${screens} />`}
@@ -85,7 +103,10 @@ function Titled({ name, title, id }) {
 
 function Trouble() {
   const why = trouble.value || stale.value;
-  return why && html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${why} />.</b> What you see may be old.</p></div>`;
+  return (
+    why &&
+    html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${why} />.</b> What you see may be old.</p></div>`
+  );
 }
 
 async function start() {

@@ -38,12 +38,22 @@ function directory(path, idOf, may) {
     }
     last = Date.now();
   };
-  whenSeen(() => { if (known.value) { last = 0; load(); } });
+  whenSeen(() => {
+    if (known.value) {
+      last = 0;
+      load();
+    }
+  });
   return {
     /** Why it could not be read, null if it was. */
-    get error() { return error.value; },
+    get error() {
+      return error.value;
+    },
     /** Null until it has been read. */
-    get all() { if (known.value === null) load(); return known.value; },
+    get all() {
+      if (known.value === null) load();
+      return known.value;
+    },
     /** The item, undefined while it is not known. @param {string | null | undefined} id */
     find(id) {
       const found = id ? known.value?.get(id) : undefined;
@@ -53,18 +63,37 @@ function directory(path, idOf, may) {
     /** Read again, unless it just was. */
     look: load,
     /** Read again. */
-    refresh() { last = 0; return load(); },
+    refresh() {
+      last = 0;
+      return load();
+    },
   };
 }
 
 /** @type {Directory<Agent>} */
-export const agents = directory("/v1/agents", (each) => each.id, () => can("read", "policies"));
+export const agents = directory(
+  "/v1/agents",
+  (each) => each.id,
+  () => can("read", "policies"),
+);
 /** @type {Directory<Policy>} */
-export const policies = directory("/v1/policies", (each) => each.id, () => can("read", "policies"));
+export const policies = directory(
+  "/v1/policies",
+  (each) => each.id,
+  () => can("read", "policies"),
+);
 /** @type {Directory<ApiKey>} */
-export const keys = directory("/v1/api-keys", (each) => each.id, () => can("admin"));
+export const keys = directory(
+  "/v1/api-keys",
+  (each) => each.id,
+  () => can("admin"),
+);
 /** @type {Directory<Tool>} */
-export const tools = directory("/v1/catalog", (each) => each.name, () => can("read", "policies"));
+export const tools = directory(
+  "/v1/catalog",
+  (each) => each.name,
+  () => can("read", "policies"),
+);
 
 /** What an agent is called in an address: its alias, else its id. @param {string} id */
 export const agentRef = (id) => agents.find(id)?.alias ?? id;
@@ -72,7 +101,9 @@ export const agentRef = (id) => agents.find(id)?.alias ?? id;
 /** @param {{id: string, link?: boolean}} props */
 export function AgentName({ id, link = false }) {
   const agent = agents.find(id);
-  const name = agent ? html`<${Text} value=${agent.name} />` : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+  const name = agent
+    ? html`<${Text} value=${agent.name} />`
+    : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
   return link ? html`<a href=${to(`agents/${agent?.alias ?? id}`)}>${name}</a>` : name;
 }
 
@@ -80,7 +111,9 @@ export function AgentName({ id, link = false }) {
 export function PolicyName({ id, link = true }) {
   if (!id) return html`<span class="muted">none</span>`;
   const policy = policies.find(id);
-  const name = policy ? html`<${Text} value=${policy.name} />` : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+  const name = policy
+    ? html`<${Text} value=${policy.name} />`
+    : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
   return link ? html`<a href=${to(`policies/${id}`)}>${name}</a>` : name;
 }
 

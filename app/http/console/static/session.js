@@ -6,12 +6,19 @@ export const session = signal(/** @type {Session | null} */ (null));
 export const asked = signal(false);
 let turn = 0;
 const tabs = new BroadcastChannel("remit.session");
-tabs.onmessage = (/** @type {MessageEvent} */ { data }) => { if (data === "out") leave(); else whoAmI(false).catch(() => {}); };
+tabs.onmessage = (/** @type {MessageEvent} */ { data }) => {
+  if (data === "out") leave();
+  else whoAmI(false).catch(() => {});
+};
 
 /** True if the session has one of these scopes; admin has all. @param {...string} scopes */
 export function can(...scopes) {
   const has = session.value?.scopes ?? [];
-  return has.includes("admin") || scopes.some((scope) => has.includes(scope)) || (scopes.includes("read") && has.includes("view"));
+  return (
+    has.includes("admin") ||
+    scopes.some((scope) => has.includes(scope)) ||
+    (scopes.includes("read") && has.includes("view"))
+  );
 }
 
 /** Why a control is disabled, undefined if it is not. @param {...string} scopes */
@@ -28,7 +35,8 @@ export async function whoAmI(tell = true) {
     if (mine !== turn) return; // a later answer knows more
     const { workspace, name, scopes, until, keyId = "", sessionId: id = keyId } = data;
     if (session.value && session.value.workspaceId !== workspace.id) return leave();
-    if (`${session.value?.id} ${session.value?.scopes}` !== `${id} ${scopes}`) session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, keyId, id };
+    if (`${session.value?.id} ${session.value?.scopes}` !== `${id} ${scopes}`)
+      session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, keyId, id };
     noteSignIn();
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;

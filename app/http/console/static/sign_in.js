@@ -14,8 +14,14 @@ export function SignIn({ over = false }) {
   const dialog = useModal();
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [how, setHow] = useState(/** @type {{provider: {name: string} | null, only: boolean} | null} */ (null));
-  useEffect(() => { get("/v1/sign-in").then(({ data }) => setHow(data)).catch(() => setHow({ provider: null, only: false })); }, []);
-  useEffect(() => { field.current?.focus(); }, [how]);
+  useEffect(() => {
+    get("/v1/sign-in")
+      .then(({ data }) => setHow(data))
+      .catch(() => setHow({ provider: null, only: false }));
+  }, []);
+  useEffect(() => {
+    field.current?.focus();
+  }, [how]);
   const provider = how?.provider;
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
@@ -26,8 +32,11 @@ export function SignIn({ over = false }) {
     try {
       await signIn({ key: input.value.trim() });
     } catch (problem) {
-      setError(problem instanceof Refused && problem.status === 404
-        ? "This release of the service has no sessions." : /** @type {Error} */ (problem).message);
+      setError(
+        problem instanceof Refused && problem.status === 404
+          ? "This release of the service has no sessions."
+          : /** @type {Error} */ (problem).message,
+      );
     } finally {
       input.value = "";
       setBusy(false);
@@ -39,14 +48,25 @@ export function SignIn({ over = false }) {
     <button class=${provider ? "wide" : "primary wide"} disabled=${busy}>${busy ? "Signing in…" : "Sign in"}</button>
     <p class="small muted">The key goes to this service once and is not kept in the page. In a terminal, <code>remit console</code> prints a link that signs in.</p>`;
   // Somebody with access to several workspaces goes on in the one that they were in.
-  const back = provider && address("/console/sign-in", { to: location.pathname + location.search, workspace: session.value?.workspace });
+  const back =
+    provider &&
+    address("/console/sign-in", { to: location.pathname + location.search, workspace: session.value?.workspace });
   const form = html`<form class="sign-in" onSubmit=${submit}>
     <span class="mark big"><${Icon} name="ok" size=${26} /></span>
     <h1>${over ? "Your session has ended" : "Sign in to Remit"}</h1>
-    <p class="muted">${over ? "Sign in to go on where you were. What you were reading is loaded again; nothing is sent twice."
-      : !how ? "" : provider ? "What you may see and do depends on your groups." : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."}</p>
+    <p class="muted">${
+      over
+        ? "Sign in to go on where you were. What you were reading is loaded again; nothing is sent twice."
+        : !how
+          ? ""
+          : provider
+            ? "What you may see and do depends on your groups."
+            : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."
+    }</p>
     ${provider && html`<a class="button primary-link wide" href=${back}>Sign in with ${provider.name}</a>`}
     ${how && !provider ? withKey : how && !how.only && html`<details><summary class="small muted">Use an API key</summary>${withKey}</details>`}
   </form>`;
-  return over ? html`<dialog class="dialog" ref=${dialog} onCancel=${(/** @type {Event} */ e) => e.preventDefault()} onClose=${() => dialog.current?.showModal()}>${form}</dialog>` : form;
+  return over
+    ? html`<dialog class="dialog" ref=${dialog} onCancel=${(/** @type {Event} */ e) => e.preventDefault()} onClose=${() => dialog.current?.showModal()}>${form}</dialog>`
+    : form;
 }

@@ -2,7 +2,9 @@
 const href = new URL("screens.css", import.meta.url).href;
 if (![...document.styleSheets].some((each) => each.href === href)) {
   const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
-  const loaded = new Promise((resolve) => { link.onload = link.onerror = resolve; });
+  const loaded = new Promise((resolve) => {
+    link.onload = link.onerror = resolve;
+  });
   document.head.append(link);
   await loaded;
 }

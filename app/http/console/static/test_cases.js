@@ -15,10 +15,14 @@ export const keep = (agent, text) => sessionStorage.setItem(NAME(agent), text);
 
 /** A value of JSON as YAML: on one line, and with codes for what cannot be seen. @param {unknown} value */
 function flow(value) {
-  return pieces(write(value, 1).replace(/([[{]?)\n *([\]}]?)/g, (_, open, close) => open + (open || close ? "" : " ") + close)).map((each) => {
-    const code = each.text.slice(2);
-    return !each.hidden ? each.text : code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code}`;
-  }).join("");
+  return pieces(
+    write(value, 1).replace(/([[{]?)\n *([\]}]?)/g, (_, open, close) => open + (open || close ? "" : " ") + close),
+  )
+    .map((each) => {
+      const code = each.text.slice(2);
+      return !each.hidden ? each.text : code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code}`;
+    })
+    .join("");
 }
 
 /** Plain words as they are, anything else as JSON. @param {string} text */
@@ -39,22 +43,34 @@ const remembers = (agent) => governing(agent).some((each) => /"approvedBefore":/
 /** A decision as a test that wants it again: the text of one item of `tests`, or why there can be none.
  * @param {Entry} entry @returns {{text?: string, why?: string}} */
 export function caseOf(entry) {
-  if (entry.action !== "authorize") return { why: `The call attempted the action ${entry.action}; the calls of tests attempt authorize.` };
+  if (entry.action !== "authorize")
+    return { why: `The call attempted the action ${entry.action}; the calls of tests attempt authorize.` };
   if (entry.code && entry.code in UNTESTABLE) return { why: UNTESTABLE[entry.code] };
   const approved = entry.result === "allowed" && entry.approvalId;
   const result = approved ? "escalated" : String(entry.result);
   const said = write([entry.parameters, entry.context ?? {}], 0);
   const notes = [
     approved && "A person had approved this call. Tests have no approvals, so a person is asked.",
-    result === "allowed" && remembers(entry.agentId) && "A policy of this agent asks what people have approved before. Tests remember nothing, so such a value counts as never approved.",
-    /_not_pinned$/.test(entry.code ?? "") && "A test begins with nothing pinned, so what was pinned in the session cannot be part of it.",
-    entry.code && COUNTING.includes(entry.code) && "What was done before decided this. Add those calls under before: each test begins with empty counters.",
-    /"\[REDACTED\]"|"beginning":|"request":\{"(length|hmac)":/.test(said) && "The log redacts secrets and users' requests, and shortens long values: put the real ones in their place.",
+    result === "allowed" &&
+      remembers(entry.agentId) &&
+      "A policy of this agent asks what people have approved before. Tests remember nothing, so such a value counts as never approved.",
+    /_not_pinned$/.test(entry.code ?? "") &&
+      "A test begins with nothing pinned, so what was pinned in the session cannot be part of it.",
+    entry.code &&
+      COUNTING.includes(entry.code) &&
+      "What was done before decided this. Add those calls under before: each test begins with empty counters.",
+    /"\[REDACTED\]"|"beginning":|"request":\{"(length|hmac)":/.test(said) &&
+      "The log redacts secrets and users' requests, and shortens long values: put the real ones in their place.",
   ].filter(Boolean);
   const decider = result === "allowed" || approved ? undefined : policies.find(entry.policyId)?.name;
   const lines = [
-    `- name: ${worded(`${entry.toolName} is ${result}`.slice(0, 255))}`, ...notes.map((note) => `  # ${note}`), "  call:", `    tool: ${worded(entry.toolName)}`,
-    `    parameters: ${flow(entry.parameters)}`, ...(entry.context && Object.keys(entry.context).length ? [`    context: ${flow(entry.context)}`] : []), `    at: ${flow(entry.timestamp)}`,
+    `- name: ${worded(`${entry.toolName} is ${result}`.slice(0, 255))}`,
+    ...notes.map((note) => `  # ${note}`),
+    "  call:",
+    `    tool: ${worded(entry.toolName)}`,
+    `    parameters: ${flow(entry.parameters)}`,
+    ...(entry.context && Object.keys(entry.context).length ? [`    context: ${flow(entry.context)}`] : []),
+    `    at: ${flow(entry.timestamp)}`,
     `  want: ${decider ? `{result: ${result}, policy: ${flow(decider)}${entry.rule ? `, rule: ${entry.rule.type}` : ""}}` : result}`,
   ];
   return { text: `${lines.map((line) => `  ${line}`).join("\n")}\n` };
@@ -68,7 +84,12 @@ export async function withCase(text, item) {
   const margin = /^( *)- /m.exec(text)?.[1] ?? "  ";
   const longer = `${text.trimEnd()}\n${item.replace(/^ {2}/gm, margin)}`;
   const found = await document(longer).catch(() => null);
-  if (found && write(found.tests) === write([...tests, one]) && Object.keys(found).length === Object.keys(rest).length + 1) return longer;
+  if (
+    found &&
+    write(found.tests) === write([...tests, one]) &&
+    Object.keys(found).length === Object.keys(rest).length + 1
+  )
+    return longer;
   return write({ ...rest, tests: [...tests, one] });
 }
 
@@ -82,34 +103,48 @@ export async function readTests(text) {
 async function document(text) {
   const found = await yaml(text).catch((error) => {
     // JSON allows a few strings and indents that YAML does not.
-    try { if (!/duplicated/.test(error.message)) return parse(text); } catch { /* neither: say what YAML says */ }
+    try {
+      if (!/duplicated/.test(error.message)) return parse(text);
+    } catch {
+      /* neither: say what YAML says */
+    }
     throw error;
   });
   const whole = /** @type {any} */ (Array.isArray(found) ? { tests: found } : found);
-  if (!Array.isArray(whole?.tests)) throw new Error("There is no list of tests. It begins with “tests:”, and each test with “- name:”.");
+  if (!Array.isArray(whole?.tests))
+    throw new Error("There is no list of tests. It begins with “tests:”, and each test with “- name:”.");
   return whole;
 }
 
-const WORDS = new Map(/** @type {[string, unknown][]} */ ([...["", "~", "null", "Null", "NULL"].map((word) => [word, null]), ...["true", "True", "TRUE"].map((word) => [word, true]), ...["false", "False", "FALSE"].map((word) => [word, false])]));
+const WORDS = new Map(
+  /** @type {[string, unknown][]} */ ([
+    ...["", "~", "null", "Null", "NULL"].map((word) => [word, null]),
+    ...["true", "True", "TRUE"].map((word) => [word, true]),
+    ...["false", "False", "FALSE"].map((word) => [word, false]),
+  ]),
+);
 const NUMBER = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$|^0o[0-7]+$|^0x[0-9a-fA-F]+$/;
 
 /** @param {string} word */
 function number(word) {
   const digits = word.replace(/^\+/, "").replace(/^(-?)0+(?=\d)/, "$1");
-  return /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(digits) && String(Number(digits)) !== digits ? new Exact(digits) : Number(word);
+  return /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(digits) && String(Number(digits)) !== digits
+    ? new Exact(digits)
+    : Number(word);
 }
 
 /** As the service reads files: the core schema of YAML 1.2, so that `no` and dates are text, and numbers keep their digits. @param {string} text */
 async function yaml(text) {
   const { defineScalarTag, FAILSAFE_SCHEMA, load, NOT_RESOLVED } = await import("./vendor/yaml.js");
   const plain = defineScalarTag("tag:yaml.org,2002:plain", {
-    implicit: true, identify: () => false,
-    resolve: (word) => WORDS.has(word) ? WORDS.get(word) : NUMBER.test(word) ? number(word) : NOT_RESOLVED,
+    implicit: true,
+    identify: () => false,
+    resolve: (word) => (WORDS.has(word) ? WORDS.get(word) : NUMBER.test(word) ? number(word) : NOT_RESOLVED),
   });
   try {
     return load(text, { schema: FAILSAFE_SCHEMA.withTags(plain) });
   } catch (error) {
     const { reason, mark, message } = /** @type {any} */ (error);
-    throw new Error(mark ? `Line ${mark.line + 1}: ${reason}` : reason ?? message);
+    throw new Error(mark ? `Line ${mark.line + 1}: ${reason}` : (reason ?? message));
   }
 }

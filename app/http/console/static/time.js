@@ -11,11 +11,20 @@ export function noteTime(date) {
   if (!Number.isNaN(off)) skew = Math.abs(off) > 2000 ? off : 0;
 }
 
-setInterval(() => { if (!document.hidden) now.value = Date.now() + skew; }, 1000);
-document.addEventListener("visibilitychange", () => { now.value = Date.now() + skew; });
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now() + skew;
+}, 1000);
+document.addEventListener("visibilitychange", () => {
+  now.value = Date.now() + skew;
+});
 
 /** @type {[number, string][]} */
-const UNITS = [[86_400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+const UNITS = [
+  [86_400, "d"],
+  [3600, "h"],
+  [60, "min"],
+  [1, "s"],
+];
 
 /** "3 min", "2 h", "5 d": the largest unit, rounded down. @param {number} seconds */
 export function span(seconds) {
@@ -37,7 +46,10 @@ export function duration(seconds) {
   const found = [];
   let left = Math.round(seconds);
   for (const [size, name] of UNITS) {
-    if (left >= size) { found.push(`${Math.floor(left / size)} ${name}`); left %= size; }
+    if (left >= size) {
+      found.push(`${Math.floor(left / size)} ${name}`);
+      left %= size;
+    }
   }
   return found.slice(0, 2).join(" ");
 }
@@ -58,5 +70,7 @@ export function absolute(at) {
 /** The time of day in UTC, with the date if it is another day. @param {string} at @param {number} from */
 export function clock(at, from) {
   const time = at.slice(11, 23).replace("Z", "");
-  return new Date(from).toISOString().slice(0, 10) === at.slice(0, 10) ? time : `${at.slice(5, 10)} ${at.slice(11, 19)}`;
+  return new Date(from).toISOString().slice(0, 10) === at.slice(0, 10)
+    ? time
+    : `${at.slice(5, 10)} ${at.slice(11, 19)}`;
 }

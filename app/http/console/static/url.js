@@ -11,13 +11,19 @@ export const place = signal(read());
 
 /** @param {string} part */
 function decoded(part) {
-  try { return decodeURIComponent(part); } catch { return part; } // what is no code is what it is
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  } // what is no code is what it is
 }
 
 /** The parts of the path below /console: `["agents", "refund-bot"]`. */
 export const parts = computed(() => place.value.path.slice(HOME.length).split("/").filter(Boolean).map(decoded));
 
-addEventListener("popstate", () => { place.value = read(); });
+addEventListener("popstate", () => {
+  place.value = read();
+});
 
 /** Go to an address below /console. @param {string} href @param {{replace?: boolean}} [how] */
 export function go(href, how = {}) {
@@ -48,7 +54,8 @@ export const to = (screen, query) => address(screen ? `${HOME}/${screen}` : HOME
 document.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
-  if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return;
   if (link.pathname === `${HOME}/sign-in`) return; // leads to the identity provider
   if (link.pathname !== HOME && !link.pathname.startsWith(`${HOME}/`)) return;
   event.preventDefault();

@@ -6,23 +6,42 @@
 function variants(root, schema, value) {
   if (!schema || typeof schema !== "object") return [];
   if (schema.$ref) return variants(root, resolve(root, schema.$ref), value);
-  const own = schema.properties || schema.additionalProperties || schema.items || schema.enum || schema.const !== undefined || schema.type ? [schema] : [];
+  const own =
+    schema.properties ||
+    schema.additionalProperties ||
+    schema.items ||
+    schema.enum ||
+    schema.const !== undefined ||
+    schema.type
+      ? [schema]
+      : [];
   const choices = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap((each) => variants(root, each, value));
   const parts = (schema.allOf ?? []).flatMap((/** @type {Schema} */ each) => variants(root, each, value));
   const found = [...own, ...choices, ...parts];
   // Alternatives that a constant such as `type` rules out are not meant.
-  const fit = found.filter((each) => Object.entries(each.properties ?? {}).every(([name, inner]) => fits(root, inner, value && typeof value === "object" ? /** @type {any} */ (value)[name] : undefined)));
+  const fit = found.filter((each) =>
+    Object.entries(each.properties ?? {}).every(([name, inner]) =>
+      fits(root, inner, value && typeof value === "object" ? /** @type {any} */ (value)[name] : undefined),
+    ),
+  );
   return fit.length ? fit : found;
 }
 
 /** @param {Schema} root @param {Schema} schema @param {unknown} value */
 function fits(root, schema, value) {
   const known = schema?.$ref ? resolve(root, schema.$ref) : schema;
-  return value === undefined || ((known?.const === undefined || known.const === value) && (known?.enum?.length !== 1 || known.enum[0] === value));
+  return (
+    value === undefined ||
+    ((known?.const === undefined || known.const === value) && (known?.enum?.length !== 1 || known.enum[0] === value))
+  );
 }
 
 /** @param {Schema} root @param {string} ref */
-export const resolve = (root, ref) => ref.slice(2).split("/").reduce((at, part) => at?.[part.replaceAll("~1", "/")], root);
+export const resolve = (root, ref) =>
+  ref
+    .slice(2)
+    .split("/")
+    .reduce((at, part) => at?.[part.replaceAll("~1", "/")], root);
 
 /** The schemas at a path in a value. @param {Schema} root @param {unknown} value @param {(string | number)[]} path @param {Schema} [start] */
 export function schemasAt(root, value, path, start = root) {
@@ -31,7 +50,11 @@ export function schemasAt(root, value, path, start = root) {
   for (const step of path) {
     at = at?.[step];
     schemas = schemas.flatMap((schema) => {
-      const inner = typeof step === "number" ? schema.items : schema.properties?.[step] ?? (typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined);
+      const inner =
+        typeof step === "number"
+          ? schema.items
+          : (schema.properties?.[step] ??
+            (typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined));
       return inner ? variants(root, inner, at) : [];
     });
   }
@@ -53,5 +76,11 @@ export function namesAt(root, value, path, start) {
 
 /** The values that a schema names, such as those of an enum. @param {Schema[]} schemas */
 export function valuesOf(schemas) {
-  return [...new Set(schemas.flatMap((each) => (each.const !== undefined ? [each.const] : each.enum ?? (each.type === "boolean" ? [true, false] : []))))];
+  return [
+    ...new Set(
+      schemas.flatMap((each) =>
+        each.const !== undefined ? [each.const] : (each.enum ?? (each.type === "boolean" ? [true, false] : [])),
+      ),
+    ),
+  ];
 }

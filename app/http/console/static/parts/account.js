@@ -24,7 +24,9 @@ export function Account() {
   return html`<div class="account">
     <div class="tools">
       <button type="button" class="quiet square" onClick=${turn} title=${`Theme: ${theme}`} aria-label=${`Theme: ${theme}`}><${Icon} name=${theme} /></button>
-      <button type="button" class="quiet square" onClick=${() => { shortcutsShown.value = true; }} title="Shortcuts (?)" aria-label="Shortcuts">?</button>
+      <button type="button" class="quiet square" onClick=${() => {
+        shortcutsShown.value = true;
+      }} title="Shortcuts (?)" aria-label="Shortcuts">?</button>
       <a class="quiet square" href="/docs" target="_blank" rel="noopener" title="API documentation" aria-label="API documentation"><${Icon} name="book" /></a>
     </div>
     <details class="who"><summary><${Icon} name="user" /><span class="name"><${Text} value=${who.name || "signed in"} /></span></summary>

@@ -11,7 +11,11 @@ export function Action({ act, failed, children, ...rest }) {
     under.current = true;
     setBusy(true);
     failed(null);
-    try { await act(); } catch (error) { failed(error); }
+    try {
+      await act();
+    } catch (error) {
+      failed(error);
+    }
     under.current = false;
     setBusy(false);
   };

@@ -18,13 +18,22 @@ export function useDayCounts(may) {
     const from = new Date(Date.now() - DAY).toISOString();
     const count = async (/** @type {string} */ result) => {
       const { data } = await get("/v1/audit-logs/counts", { by: "agent", from, limit: MOST, result }, signal);
-      return new Map(/** @type {[string, number][]} */ (data.values.map((/** @type {any} */ each) => [each.value, Number(each.count)])));
+      return new Map(
+        /** @type {[string, number][]} */ (
+          data.values.map((/** @type {any} */ each) => [each.value, Number(each.count)])
+        ),
+      );
     };
     const parts = await Promise.all(["allowed", "escalated", "denied"].map(count));
     /** @type {Map<string, number>} */
     const calls = new Map();
     for (const part of parts) for (const [id, number] of part) calls.set(id, (calls.get(id) ?? 0) + number);
-    return /** @type {DayCounts} */ ({ from, calls, denied: parts[2], complete: parts.every((each) => each.size < MOST) });
+    return /** @type {DayCounts} */ ({
+      from,
+      calls,
+      denied: parts[2],
+      complete: parts.every((each) => each.size < MOST),
+    });
   }).data;
 }
 
@@ -42,20 +51,27 @@ let turn = Promise.resolve();
 
 /** One after the other, since each listing is work for the service. @template T @param {AbortSignal} signal @param {() => Promise<T>} act @returns {Promise<T>} */
 function inTurn(signal, act) {
-  const mine = turn.then(() => { signal.throwIfAborted(); return act(); });
+  const mine = turn.then(() => {
+    signal.throwIfAborted();
+    return act();
+  });
   turn = mine.catch(() => {});
   return mine;
 }
 
 /** How many tools the agent may call, while its row is drawn. @param {{agent: Agent}} props */
 export function ToolCounts({ agent }) {
-  const read = useRead(`tool counts ${agent.id} ${agent.version}`, (signal) => inTurn(signal, async () => {
-    const { data } = await get(`/v1/agents/${agent.id}/tools`, { limit: 1000 }, signal);
-    return { total: Number(data.total), tools: /** @type {Access[]} */ (data.tools) };
-  }));
+  const read = useRead(`tool counts ${agent.id} ${agent.version}`, (signal) =>
+    inTurn(signal, async () => {
+      const { data } = await get(`/v1/agents/${agent.id}/tools`, { limit: 1000 }, signal);
+      return { total: Number(data.total), tools: /** @type {Access[]} */ (data.tools) };
+    }),
+  );
   if (!read.data) return null;
   const { total, tools } = read.data;
-  const counts = STATUSES.map((status) => [status, tools.filter((each) => each.status === status).length]).filter(([, count]) => count);
+  const counts = STATUSES.map((status) => [status, tools.filter((each) => each.status === status).length]).filter(
+    ([, count]) => count,
+  );
   const words = counts.map(([status, count]) => `${count} ${status}`).join(", ");
   return html`<span title=${total > tools.length ? `Of the first ${tools.length}: ${words}` : words} class="muted">${words || "none known"}</span>`;
 }

@@ -18,21 +18,33 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
   const pending = approval.status === "pending";
   const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
   const rows = leaves(approval.parameters).filter((row) => row.path);
-  const context = leaves(approval.context).filter((row) => row.path && (row.path === "request" || approval.boundContext.some((path) => row.path.startsWith(path))));
+  const context = leaves(approval.context).filter(
+    (row) => row.path && (row.path === "request" || approval.boundContext.some((path) => row.path.startsWith(path))),
+  );
   // What others say meanwhile is shown when it is asked for, so that nothing moves under the pointer.
   const [shown, setShown] = useState(approval.approvals.length);
   const told = alone && !pending ? undefined : shown;
   const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
   const [card, seen] = useSeen();
   const style = useHeight(card, pending && left > 0);
-  useEffect(() => { if (seen && approval.status === "ended") get(`/v1/approvals/${approval.id}`).then(({ data }) => noteApproval(data), () => {}); }, [seen, approval.status]);
+  useEffect(() => {
+    if (seen && approval.status === "ended")
+      get(`/v1/approvals/${approval.id}`).then(
+        ({ data }) => noteApproval(data),
+        () => {},
+      );
+  }, [seen, approval.status]);
   const compares = pending && seen;
-  const usual = useRead(`usual ${approval.id} ${compares}`, async (signal) => (compares ? /** @type {Usual} */ ((await get(`/v1/approvals/${approval.id}/usual`, {}, signal)).data) : null));
+  const usual = useRead(`usual ${approval.id} ${compares}`, async (signal) =>
+    compares ? /** @type {Usual} */ ((await get(`/v1/approvals/${approval.id}/usual`, {}, signal)).data) : null,
+  );
   const changed = useChanges(approval);
   const unread = rows.filter((row) => isLong(row.value) && !opened.includes(row.path)).length;
   useEffect(() => read?.(unread), [unread]);
   const show = (/** @type {{path: string, value: unknown}} */ row, inContext = false) => {
-    const note = inContext ? undefined : usual.data?.values.find((each) => each.path === row.path || each.path === `${row.path}.number`)?.unusual;
+    const note = inContext
+      ? undefined
+      : usual.data?.values.find((each) => each.path === row.path || each.path === `${row.path}.number`)?.unusual;
     return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
       ${!inContext && originOf(approval, row.path)}${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
   };
@@ -43,8 +55,15 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
     ${approval.commands.length > 0 && html`<ol class="commands" aria-label="What the line runs">${approval.commands.map((each) => html`<li class=${each.passed ? "may-run" : "asks"}><code><${Text} value=${each.text} /></code> ${each.passed ? html`<span class="muted">may run</span>` : html`<span class="unusual"><${Text} value=${each.why ?? ""} /></span>`}</li>`)}</ol>`}
-    <p class="small muted">${usual.data ? Number(usual.data.calls) ? `Compared with the ${usual.data.calls} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : usual.error ? html`<${Text} value=${`It cannot be compared with earlier calls: ${/** @type {Error} */ (usual.error).message}.`} /> ` : ""}${allows(approval)}</p>
-    ${approval.accessRequest && html`<p class="small muted">Requested with:</p><dl class="arguments">${leaves(approval.accessRequest).filter((row) => row.path).map((row) => html`<dt><bdi><${Text} value=${row.path} /></bdi></dt><dd><${Value} value=${row.value} /></dd>`)}</dl>`}
+    <p class="small muted">${usual.data ? (Number(usual.data.calls) ? `Compared with the ${usual.data.calls} latest allowed calls. ` : "This agent was never allowed to call this tool before. ") : usual.error ? html`<${Text} value=${`It cannot be compared with earlier calls: ${/** @type {Error} */ (usual.error).message}.`} /> ` : ""}${allows(approval)}</p>
+    ${
+      approval.accessRequest &&
+      html`<p class="small muted">Requested with:</p><dl class="arguments">${leaves(approval.accessRequest)
+        .filter((row) => row.path)
+        .map(
+          (row) => html`<dt><bdi><${Text} value=${row.path} /></bdi></dt><dd><${Value} value=${row.value} /></dd>`,
+        )}</dl>`
+    }
     ${approval.approvals.slice(0, told).map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
@@ -59,27 +78,37 @@ const ORIGINS = { request: "from the request", approved_before: "approved before
 /** Where a value came from when the call was requested. @param {Approval} approval @param {string} path */
 function originOf(approval, path) {
   const found = approval.values?.find((each) => each.path === path);
-  return found && html`<span class=${`origin ${found.origin}`}>${ORIGINS[found.origin]}</span>${found.notInRequest && html`<span class="unusual">not in the request: <${Text} value=${found.notInRequest.join(", ")} /></span>`}`;
+  return (
+    found &&
+    html`<span class=${`origin ${found.origin}`}>${ORIGINS[found.origin]}</span>${found.notInRequest && html`<span class="unusual">not in the request: <${Text} value=${found.notInRequest.join(", ")} /></span>`}`
+  );
 }
 
 /** Who may decide, in words. @param {Approval} approval */
 function demands(approval) {
   const groups = (approval.approvers ?? []).map((each) => `a person in ${each.groups.join(" or ")}`);
-  return approval.fresh === undefined ? groups : [...groups, `a person whose sign-in is at most ${duration(approval.fresh)} old`];
+  return approval.fresh === undefined
+    ? groups
+    : [...groups, `a person whose sign-in is at most ${duration(approval.fresh)} old`];
 }
 
 /** What an approval permits, in words. @param {Approval} approval */
 function allows(approval) {
   const uses = approval.usesLeft;
-  if (approval.status === "approved") return `Allows ${uses} more ${uses === 1 ? "call" : "calls"} of exactly these arguments, until ${approval.usableUntil?.slice(0, 16).replace("T", " ")} UTC.`;
-  return approval.status === "pending" ? `Allows ${uses} ${uses === 1 ? "call" : "calls"}, of exactly these arguments.` : "";
+  if (approval.status === "approved")
+    return `Allows ${uses} more ${uses === 1 ? "call" : "calls"} of exactly these arguments, until ${approval.usableUntil?.slice(0, 16).replace("T", " ")} UTC.`;
+  return approval.status === "pending"
+    ? `Allows ${uses} ${uses === 1 ? "call" : "calls"}, of exactly these arguments.`
+    : "";
 }
 
 /** The paths whose values are not what was first shown. @param {Approval} approval */
 function useChanges(approval) {
   const first = useRef(approval);
   if (first.current.version === approval.version) return [];
-  const [was, is] = [first.current, approval].map((each) => new Map(leaves(each.parameters).map((leaf) => [leaf.path, write(leaf.value)])));
+  const [was, is] = [first.current, approval].map(
+    (each) => new Map(leaves(each.parameters).map((leaf) => [leaf.path, write(leaf.value)])),
+  );
   return [...new Set([...was.keys(), ...is.keys()])].filter((path) => was.get(path) !== is.get(path));
 }
 
@@ -98,7 +127,12 @@ function useSeen() {
   const node = useRef(/** @type {HTMLElement | null} */ (null));
   const [seen, setSeen] = useState(false);
   useEffect(() => {
-    const watch = new IntersectionObserver((all) => { if (all.some((each) => each.isIntersecting)) { setSeen(true); watch.disconnect(); } });
+    const watch = new IntersectionObserver((all) => {
+      if (all.some((each) => each.isIntersecting)) {
+        setSeen(true);
+        watch.disconnect();
+      }
+    });
     watch.observe(/** @type {HTMLElement} */ (node.current));
     return () => watch.disconnect();
   }, []);
@@ -113,23 +147,35 @@ function Decide({ approval, unread, changed }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const own = approval.requestedBy.keyId === session.value?.keyId || approval.requestedBy.keyId === session.value?.id;
-  useEffect(() => { setSeen(false); }, [approval.version]);
+  useEffect(() => {
+    setSeen(false);
+  }, [approval.version]);
   const send = async (/** @type {string} */ verdict, /** @type {Record<string, unknown>} */ body) => {
     setBusy(true);
     setError(null);
     try {
-      const { data } = await ask("POST", `/v1/approvals/${approval.id}/${verdict}`, { body: { note, ...body }, ifMatch: verdict === "cancel" ? undefined : approval.version });
+      const { data } = await ask("POST", `/v1/approvals/${approval.id}/${verdict}`, {
+        body: { note, ...body },
+        ifMatch: verdict === "cancel" ? undefined : approval.version,
+      });
       noteApproval(data);
     } catch (problem) {
       setError(problem);
-      if (problem instanceof Refused && ["APPROVAL_CHANGED", "APPROVAL_DECIDED"].includes(problem.code)) noteApproval((await get(`/v1/approvals/${approval.id}`)).data);
+      if (problem instanceof Refused && ["APPROVAL_CHANGED", "APPROVAL_DECIDED"].includes(problem.code))
+        noteApproval((await get(`/v1/approvals/${approval.id}`)).data);
     } finally {
       setBusy(false);
     }
   };
-  if (own) return html`<p class="note calm">You asked for this yourself, so another person must decide.</p><div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`;
+  if (own)
+    return html`<p class="note calm">You asked for this yourself, so another person must decide.</p><div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`;
   if (!can("approve")) return html`<p class="small muted">${lacks("approve")}.</p>`;
-  const blocked = unread > 0 ? `Open the ${unread === 1 ? "folded value" : `${unread} folded values`} first` : approval.hides && !seen ? "Confirm what is hidden first" : undefined;
+  const blocked =
+    unread > 0
+      ? `Open the ${unread === 1 ? "folded value" : `${unread} folded values`} first`
+      : approval.hides && !seen
+        ? "Confirm what is hidden first"
+        : undefined;
   const grant = { ...(uses && { uses: Number(uses) }), ...(approval.hides && { accept_hidden: seen }) };
   return html`<div class="decide">
     ${changed.length > 0 && html`<p class="note" role="alert">It has changed since you opened it: ${changed.join(", ")}.</p>`}

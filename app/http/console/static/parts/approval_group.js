@@ -16,7 +16,8 @@ export function ApprovalGroup({ list }) {
   const plan = list[0].plan;
   const [struck, setStruck] = useState(/** @type {string[]} */ ([]));
   const [unread, setUnread] = useState(/** @type {Record<string, number>} */ ({}));
-  const own = (/** @type {Approval} */ each) => [session.value?.keyId, session.value?.id].includes(each.requestedBy.keyId ?? "");
+  const own = (/** @type {Approval} */ each) =>
+    [session.value?.keyId, session.value?.id].includes(each.requestedBy.keyId ?? "");
   // What hides something is approved singly, and nobody decides what they asked for.
   const may = can("approve") ? list.filter((each) => each.status === "pending" && !each.hides && !own(each)) : [];
   const waiting = list.filter((each) => each.status === "pending").length;
@@ -27,16 +28,21 @@ export function ApprovalGroup({ list }) {
   const waits = several.current && may.length > 0 && together;
   const group = useRef(/** @type {HTMLElement | null} */ (null));
   const style = useHeight(group, waits);
-  const title = plan ? `A plan of ${plan.calls} calls` : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
+  const title = plan
+    ? `A plan of ${plan.calls} calls`
+    : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
   const left = may.filter((each) => !struck.includes(each.id)).reduce((sum, each) => sum + (unread[each.id] ?? 0), 0);
-  const strike = (/** @type {string} */ id, /** @type {boolean} */ out) => setStruck((before) => [...before.filter((each) => each !== id), ...(out ? [id] : [])]);
+  const strike = (/** @type {string} */ id, /** @type {boolean} */ out) =>
+    setStruck((before) => [...before.filter((each) => each !== id), ...(out ? [id] : [])]);
   return html`<section class="group" ref=${group} style=${style} aria-label=${plan ? `Plan of ${plan.calls} calls` : `Session ${list[0].context.session}`}>
     <header class="group-head"><h2>${title}</h2>${plan && Number(plan.calls) > waiting && html`<span class="muted small">${waiting} of them ${waiting === 1 ? "waits" : "wait"}</span>`}<span class="spring"></span>
       ${(waits || may.length > 1) && html`<button type="button" class="link small" onClick=${() => setTogether(!together)}>${together ? "Decide one by one" : "Decide together"}</button>`}</header>
-    <div class="cards">${list.map((each) => html`<div class=${struck.includes(each.id) && waits ? "struck stack" : "stack"} key=${each.id}>
+    <div class="cards">${list.map(
+      (each) => html`<div class=${struck.includes(each.id) && waits ? "struck stack" : "stack"} key=${each.id}>
       <${ApprovalCard} approval=${each} place=${each.plan && Number(each.plan.index) + 1} decides=${!waits || !may.includes(each)}
         read=${(/** @type {number} */ count) => setUnread((before) => (before[each.id] === count ? before : { ...before, [each.id]: count }))} />
-      ${waits && html`<label class="check" style=${may.includes(each) ? undefined : { visibility: "hidden" }}><input type="checkbox" checked=${struck.includes(each.id)} onChange=${(/** @type {any} */ event) => strike(each.id, event.target.checked)} /> Strike out: this call is denied</label>`}</div>`)}</div>
+      ${waits && html`<label class="check" style=${may.includes(each) ? undefined : { visibility: "hidden" }}><input type="checkbox" checked=${struck.includes(each.id)} onChange=${(/** @type {any} */ event) => strike(each.id, event.target.checked)} /> Strike out: this call is denied</label>`}</div>`,
+    )}</div>
     ${waits && html`<${Together} all=${may} struck=${struck} unread=${left} />`}</section>`;
 }
 
@@ -54,10 +60,13 @@ function Together({ all, struck, unread }) {
         const part = all.slice(from, from + AT_ONCE).map(({ id, version }) => ({ id, version }));
         const out = decision === "approve" ? part.filter((each) => struck.includes(each.id)) : [];
         const rest = part.filter((each) => !out.includes(each));
-        const body = rest.length ? { decision, approvals: rest, note, ...(out.length && { struckOut: out }) } : { decision: "deny", approvals: out, note };
+        const body = rest.length
+          ? { decision, approvals: rest, note, ...(out.length && { struckOut: out }) }
+          : { decision: "deny", approvals: out, note };
         const { data } = await ask("POST", "/v1/approvals/decide", { body });
         for (const each of data) {
-          if (each.approval) noteApproval(each.approval); else setErrors((before) => [...before, new Error(each.error.message)]);
+          if (each.approval) noteApproval(each.approval);
+          else setErrors((before) => [...before, new Error(each.error.message)]);
         }
       }
     } catch (problem) {

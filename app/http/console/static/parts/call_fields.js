@@ -17,10 +17,17 @@ export function CallFields({ tool, text, set }) {
     set(filled.current);
   }, [schema]);
   let value;
-  try { value = parse(text || "{}"); } catch { value = undefined; }
+  try {
+    value = parse(text || "{}");
+  } catch {
+    value = undefined;
+  }
   const fields = schema?.properties && value !== undefined && !asJson;
   return html`<datalist id="known-tools">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
     <div class="stack"><p class="line"><b>Parameters</b><span class="spring"></span>${schema?.properties && html`<button type="button" class="link small" onClick=${() => setAsJson(!asJson)}>${asJson ? "As fields" : "As JSON"}</button>`}</p>
-    ${fields ? html`<${SchemaField} key=${tool} root=${schema} schema=${schema} value=${value} set=${(/** @type {any} */ next) => set(write(next))} path=${["parameters"]} marks=${[]} />`
-    : html`<textarea class="mono" rows="7" aria-label="Parameters as JSON" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ event) => set(event.target.value)}></textarea>`}</div>`;
+    ${
+      fields
+        ? html`<${SchemaField} key=${tool} root=${schema} schema=${schema} value=${value} set=${(/** @type {any} */ next) => set(write(next))} path=${["parameters"]} marks=${[]} />`
+        : html`<textarea class="mono" rows="7" aria-label="Parameters as JSON" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ event) => set(event.target.value)}></textarea>`
+    }</div>`;
 }

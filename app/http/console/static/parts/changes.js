@@ -9,32 +9,67 @@ import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
 /** Types of resources as the glossary calls them. @type {Record<string, string>} */
-export const TYPES = { agent: "agent", policy: "policy", api_key: "API key", webhook: "webhook", catalog: "catalogue", session: "session", issuer: "issuer", workload: "workload", request: "user's request" };
+export const TYPES = {
+  agent: "agent",
+  policy: "policy",
+  api_key: "API key",
+  webhook: "webhook",
+  catalog: "catalogue",
+  session: "session",
+  issuer: "issuer",
+  workload: "workload",
+  request: "user's request",
+};
 
 /** What was done to what, without its name. @param {Change} change */
-const done = ({ kind, resourceType }) => (resourceType === "session" ? kind === "created" ? "signed in as" : "ended the session of" : `${kind} the ${TYPES[resourceType] ?? resourceType}`);
+const done = ({ kind, resourceType }) =>
+  resourceType === "session"
+    ? kind === "created"
+      ? "signed in as"
+      : "ended the session of"
+    : `${kind} the ${TYPES[resourceType] ?? resourceType}`;
 
 export const QUIET = ["updatedAt", "updated_at", "version", "createdAt", "id"];
 
 /** Where a resource is shown. @param {Change} change */
 function linkOf(change) {
-  const screens = /** @type {Record<string, string>} */ ({ agent: `agents/${change.resourceId}`, policy: `policies/${change.resourceId}`, webhook: "webhooks", api_key: "keys", catalog: "catalog" });
+  const screens = /** @type {Record<string, string>} */ ({
+    agent: `agents/${change.resourceId}`,
+    policy: `policies/${change.resourceId}`,
+    webhook: "webhooks",
+    api_key: "keys",
+    catalog: "catalog",
+  });
   return change.kind === "deleted" || !screens[change.resourceType] ? null : to(screens[change.resourceType]);
 }
 
 /** What the resource is called; a change tells its name only where that differs. @param {Change} change @returns {string} */
 function nameOf({ before, after, resourceId, resourceType }) {
   const what = /** @type {any} */ (after ?? before ?? {});
-  return what.name ?? what.url ?? agents.find(resourceId)?.name ?? policies.find(resourceId)?.name ?? (resourceType === "catalog" ? "of tools" : resourceId);
+  return (
+    what.name ??
+    what.url ??
+    agents.find(resourceId)?.name ??
+    policies.find(resourceId)?.name ??
+    (resourceType === "catalog" ? "of tools" : resourceId)
+  );
 }
 
 /** Who signed in is on the screen of changes: however often, it hides nothing of the newest few. */
-const LATEST = { resource_type: Object.keys(TYPES).filter((type) => type !== "session").join(), limit: 6 };
+const LATEST = {
+  resource_type: Object.keys(TYPES)
+    .filter((type) => type !== "session")
+    .join(),
+  limit: 6,
+};
 const PAGES = 3; // a page that has read much of a long trail may be short
 
 /** The newest few, one line each. */
 export function Latest() {
-  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ (await all("/v1/changes", LATEST, 6, PAGES, signal)));
+  const read = useRead(
+    "latest changes",
+    async (signal) => /** @type {Change[]} */ (await all("/v1/changes", LATEST, 6, PAGES, signal)),
+  );
   if (!read.data?.length) return null;
   return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><span><b><${Text} value=${each.actorName} /></b> ${done(each)} <${Text} value=${nameOf(each)} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }
@@ -52,7 +87,10 @@ function One({ change }) {
   const link = linkOf(change);
   const rows = change.kind === "updated" ? differences(change.before, change.after, QUIET) : [];
   const at = Date.parse(change.timestamp);
-  const around = to("decisions", { from: new Date(at - 600_000).toISOString(), to: new Date(at + 600_000).toISOString() });
+  const around = to("decisions", {
+    from: new Date(at - 600_000).toISOString(),
+    to: new Date(at + 600_000).toISOString(),
+  });
   return html`<li><span class=${`dot-kind ${change.kind}`} aria-hidden="true"></span><div class="stack">
     <p><b><${Text} value=${change.actorName} /></b>${change.via && ` (${change.via})`} ${done(change)} ${link ? html`<a href=${link}><${Text} value=${name} /></a>` : html`<b><${Text} value=${name} /></b>`}
       ${change.tripped && html` <${Pill} is="suspended" word="by a breaker" />`} <span class="muted"><${Time} at=${change.timestamp} /></span></p>

@@ -24,18 +24,18 @@ export function Chart({ times, step, series, ticks = [], pick, label }) {
   return html`<figure class="chart"><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
     ${[0, 0.5, 1].map((part) => html`<line class="rule" x1=${LEFT} x2=${WIDTH} y1=${y(most * part)} y2=${y(most * part)} /><text x=${LEFT - 8} y=${y(most * part) + 4} text-anchor="end">${short(most * part)}</text>`)}
     ${times.map((time, index) => {
-    let under = 0;
-    const words = `${named(time, step)}: ${series.map((each) => `${each.values[index]} ${each.name}`).join(", ")}`;
-    return html`<g class=${pick ? "bar-group picks" : "bar-group"} onClick=${() => pick?.(index)}><title>${words}</title>
+      let under = 0;
+      const words = `${named(time, step)}: ${series.map((each) => `${each.values[index]} ${each.name}`).join(", ")}`;
+      return html`<g class=${pick ? "bar-group picks" : "bar-group"} onClick=${() => pick?.(index)}><title>${words}</title>
       <rect class="hit" x=${x(time)} y="0" width=${width} height=${HEIGHT - FOOT} />
       ${series.map((each) => {
-      const value = each.values[index];
-      if (!value) return null;
-      under += value;
-      return html`<rect class=${`fill ${each.name}`} x=${x(time) + width * 0.14} y=${y(under)} width=${width * 0.72} height=${Math.max(1, y(0) - y(value))} rx="2" />`;
-    })}
+        const value = each.values[index];
+        if (!value) return null;
+        under += value;
+        return html`<rect class=${`fill ${each.name}`} x=${x(time) + width * 0.14} y=${y(under)} width=${width * 0.72} height=${Math.max(1, y(0) - y(value))} rx="2" />`;
+      })}
       ${index % every === 0 && html`<text x=${x(time) + width / 2} y=${HEIGHT - 6} text-anchor="middle">${named(time, step)}</text>`}</g>`;
-  })}
+    })}
     ${ticks.map((tick) => html`<g class="tick"><title>${tick.name}</title><line x1=${x(tick.at)} x2=${x(tick.at)} y1="4" y2=${HEIGHT - FOOT} /><circle cx=${x(tick.at)} cy="5" r="4" /></g>`)}</svg>
     ${ticks.length > 0 && html`<p class="legend" aria-hidden="true"><i class="tick"></i>a policy changed</p>`}
     <div class="sr"><table><caption>${label}</caption><thead><tr><th>From</th>${series.map((each) => html`<th>${each.name}</th>`)}</tr></thead>
@@ -43,7 +43,8 @@ export function Chart({ times, step, series, ticks = [], pick, label }) {
 }
 
 /** @param {number} value */
-const short = (value) => (value >= 1e6 ? `${value / 1e6}M` : value >= 1e4 ? `${value / 1e3}k` : String(Math.round(value)));
+const short = (value) =>
+  value >= 1e6 ? `${value / 1e6}M` : value >= 1e4 ? `${value / 1e3}k` : String(Math.round(value));
 
 /** @param {number} at @param {number} step */
 function named(at, step) {

@@ -34,7 +34,8 @@ export function Checkpoints() {
 /** @param {{title: string, path: string, things: string}} props */
 function One({ title, path, things }) {
   const found = useRead(path, async (signal) => /** @type {string} */ ((await get(path, {}, signal)).data));
-  if (found.error instanceof Refused && found.error.status === 404) return html`<p><b>${title}</b>: <span class="muted">no checkpoint is signed yet. The compactor signs with the key in <code>REMIT_CHECKPOINT_KEY_FILE</code>.</span></p>`;
+  if (found.error instanceof Refused && found.error.status === 404)
+    return html`<p><b>${title}</b>: <span class="muted">no checkpoint is signed yet. The compactor signs with the key in <code>REMIT_CHECKPOINT_KEY_FILE</code>.</span></p>`;
   if (found.error) return html`<${Problem} error=${found.error} retry=${found.reload} />`;
   if (!found.data) return null;
   const { origin, size, root, signatures } = read(found.data);

@@ -14,7 +14,10 @@ export function CopyButton({ text, label, class: name = "quiet" }) {
 
 /** Give the person a file. @param {string} name @param {string} text */
 export function save(name, text) {
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
+  const link = Object.assign(document.createElement("a"), {
+    href: URL.createObjectURL(new Blob([text])),
+    download: name,
+  });
   link.click();
   URL.revokeObjectURL(link.href);
 }

@@ -13,19 +13,41 @@ import { useRead } from "./read.js";
 /** @param {{status: string}} props */
 export function History({ status }) {
   const [agent, tool] = [param("agent"), param("tool")];
-  const read = useRead(`approvals ${status} ${agent} ${tool}`, () => all("/v1/approvals", { status, agent_id: agent, tool_name: tool, limit: 100 }, 200));
-  return html`<div class="chips">${agents.all && html`<select aria-label="Agent" data-filter value=${agent} onChange=${(/** @type {any} */ event) => setParams({ agent: event.target.value })}><option value="">Every agent</option>
-      ${[...agents.all.values()].sort((a, b) => a.name.localeCompare(b.name)).map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select>`}
+  const read = useRead(`approvals ${status} ${agent} ${tool}`, () =>
+    all("/v1/approvals", { status, agent_id: agent, tool_name: tool, limit: 100 }, 200),
+  );
+  return html`<div class="chips">${
+    agents.all &&
+    html`<select aria-label="Agent" data-filter value=${agent} onChange=${(/** @type {any} */ event) => setParams({ agent: event.target.value })}><option value="">Every agent</option>
+      ${[...agents.all.values()].sort((a, b) => a.name.localeCompare(b.name)).map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select>`
+  }
     <${FilterField} name="tool" value=${tool} aria-label="Tool" placeholder="Every tool" /></div>
-    ${!read.data ? read.error ? html`<${Problem} error=${read.error} retry=${read.reload} />` : html`<${Skeleton} />`
-    : !read.data.length ? html`<${Empty} title=${agent || tool ? "Nothing matches" : `None is ${status}`} icon="approvals" />`
-      : html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} />`)}</div>`}`;
+    ${
+      !read.data
+        ? read.error
+          ? html`<${Problem} error=${read.error} retry=${read.reload} />`
+          : html`<${Skeleton} />`
+        : !read.data.length
+          ? html`<${Empty} title=${agent || tool ? "Nothing matches" : `None is ${status}`} icon="approvals" />`
+          : html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} />`)}</div>`
+    }`;
 }
 
 /** The median of the time from the request to the decision, of the latest that people have decided. */
 export function DecidedWithin() {
-  const read = useRead("decided within", async (signal) => /** @type {Approval[]} */ ((await get("/v1/approvals", { status: "approved,denied,consumed", limit: 50 }, signal)).data));
-  const seconds = (read.data ?? []).flatMap((each) => { const last = each.approvals.at(-1); return last ? [(Date.parse(last.at) - Date.parse(each.createdAt)) / 1000] : []; }).sort((a, b) => a - b);
+  const read = useRead(
+    "decided within",
+    async (signal) =>
+      /** @type {Approval[]} */ (
+        (await get("/v1/approvals", { status: "approved,denied,consumed", limit: 50 }, signal)).data
+      ),
+  );
+  const seconds = (read.data ?? [])
+    .flatMap((each) => {
+      const last = each.approvals.at(-1);
+      return last ? [(Date.parse(last.at) - Date.parse(each.createdAt)) / 1000] : [];
+    })
+    .sort((a, b) => a - b);
   if (!seconds.length) return null;
   const median = duration(seconds[Math.floor((seconds.length - 1) / 2)]);
   return html`<p class="muted small">${seconds.length === 1 ? `The latest was decided within ${median}.` : `Half of the latest ${seconds.length} were decided within ${median}.`}</p>`;

@@ -9,9 +9,14 @@ import { useModal } from "./modal.js";
 export function Drawer({ label, title, close, children, actions, previous, next }) {
   const dialog = useModal();
   useKeys({ ...(previous && { "[": previous }), ...(next && { "]": next }) });
-  const pressed = (/** @type {MouseEvent} */ event) => { if (event.target === dialog.current) close(); };
+  const pressed = (/** @type {MouseEvent} */ event) => {
+    if (event.target === dialog.current) close();
+  };
   return html`<dialog class="drawer" ref=${dialog} aria-label=${label} onClick=${pressed}
-      onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
+      onCancel=${(/** @type {Event} */ event) => {
+        event.preventDefault();
+        close();
+      }}>
     <div class="drawer-in"><header>
       <h2>${title}</h2>
       <span class="spring"></span>

@@ -11,7 +11,7 @@ function followersOf(entries) {
   /** @type {Map<string, Entry[]>} */
   const found = new Map();
   for (const each of entries) {
-    const about = each.type ? each.decisionId ?? each.approvalId : undefined;
+    const about = each.type ? (each.decisionId ?? each.approvalId) : undefined;
     if (about) found.set(about, [...(found.get(about) ?? []), each]);
   }
   return found;
@@ -28,14 +28,53 @@ export function Entries({ entries, all, agent = true, ...rest }) {
   /** @type {import("./table.js").Column<Entry>[]} */
   const columns = [
     { name: "Time (UTC)", width: "104px", class: "c-time", cell: (row) => html`<${Clock} at=${row.timestamp} />` },
-    { name: "Result", width: "92px", class: "c-result", cell: (row) => (row.type ? html`<${Tag}>${row.type}<//>` : html`<${Pill} is=${row.result} word=${row.result ?? "unreadable"} />`) },
-    ...(agent ? [{ name: "Agent", width: "minmax(90px, .8fr)", class: "c-agent", cell: (/** @type {Entry} */ row) => html`<${AgentName} id=${row.agentId} />` }] : []),
-    { name: "Tool", width: "minmax(110px, .9fr)", class: "c-tool", cell: (row) => html`<code><${Text} value=${row.toolName} /></code>` },
-    { name: "Why", width: "minmax(160px, 2.6fr)", class: "c-why muted", cell: (row) => html`<span title=${row.reason}><${Text} value=${row.type ? `${happened(row)}: ${row.reason}` : row.reason} /></span>` },
-    { name: "Then", width: "124px", class: "c-then", cell: (row) => {
-      const after = row.type ? [] : [...(followers.get(row.id) ?? []), ...(row.approvalId ? followers.get(row.approvalId) ?? [] : [])];
-      return after.length ? html`<${Tag} title=${after.map(happened).join(", ")}>${happened(after[0])}<//>` : row.shadow ? html`<${Tag} title="A shadow policy would have decided otherwise">shadow: ${row.shadow.result}<//>` : "";
-    } },
+    {
+      name: "Result",
+      width: "92px",
+      class: "c-result",
+      cell: (row) =>
+        row.type
+          ? html`<${Tag}>${row.type}<//>`
+          : html`<${Pill} is=${row.result} word=${row.result ?? "unreadable"} />`,
+    },
+    ...(agent
+      ? [
+          {
+            name: "Agent",
+            width: "minmax(90px, .8fr)",
+            class: "c-agent",
+            cell: (/** @type {Entry} */ row) => html`<${AgentName} id=${row.agentId} />`,
+          },
+        ]
+      : []),
+    {
+      name: "Tool",
+      width: "minmax(110px, .9fr)",
+      class: "c-tool",
+      cell: (row) => html`<code><${Text} value=${row.toolName} /></code>`,
+    },
+    {
+      name: "Why",
+      width: "minmax(160px, 2.6fr)",
+      class: "c-why muted",
+      cell: (row) =>
+        html`<span title=${row.reason}><${Text} value=${row.type ? `${happened(row)}: ${row.reason}` : row.reason} /></span>`,
+    },
+    {
+      name: "Then",
+      width: "124px",
+      class: "c-then",
+      cell: (row) => {
+        const after = row.type
+          ? []
+          : [...(followers.get(row.id) ?? []), ...(row.approvalId ? (followers.get(row.approvalId) ?? []) : [])];
+        return after.length
+          ? html`<${Tag} title=${after.map(happened).join(", ")}>${happened(after[0])}<//>`
+          : row.shadow
+            ? html`<${Tag} title="A shadow policy would have decided otherwise">shadow: ${row.shadow.result}<//>`
+            : "";
+      },
+    },
   ];
   return html`<${Table} label="Decisions" columns=${columns} rows=${rows} id=${(/** @type {Entry} */ row) => row.id} phone=${86} ...${rest} />`;
 }

@@ -11,9 +11,13 @@ import { Trace } from "./trace.js";
 
 /** @param {{asked: {body: any, draft: any}}} props */
 export function Explained({ asked }) {
-  const explain = (/** @type {any} */ body) => async (/** @type {AbortSignal} */ signal) => /** @type {Explanation} */ ((await ask("POST", "/v1/explain", { body, signal })).data);
+  const explain = (/** @type {any} */ body) => async (/** @type {AbortSignal} */ signal) =>
+    /** @type {Explanation} */ ((await ask("POST", "/v1/explain", { body, signal })).data);
   const now = useRead(`now ${write(asked.body, 0)}`, explain(asked.body));
-  const drafted = useRead(`draft ${write(asked, 0)}`, asked.draft ? explain({ ...asked.body, policies: [asked.draft] }) : async () => null);
+  const drafted = useRead(
+    `draft ${write(asked, 0)}`,
+    asked.draft ? explain({ ...asked.body, policies: [asked.draft] }) : async () => null,
+  );
   if (now.error) return html`<${Problem} error=${now.error} />`;
   if (!now.data) return html`<${Skeleton} />`;
   return html`<div class=${asked.draft ? "beside" : "stack"}>

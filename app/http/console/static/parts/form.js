@@ -19,21 +19,44 @@ export function Form({ title, button, fields, close, send, children, reason = tr
     if (busy) return;
     setBusy(true);
     setError(null);
-    try { await send(given, why.trim()); } catch (problem) { setError(problem); } finally { setBusy(false); }
+    try {
+      await send(given, why.trim());
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
   };
   const details = error instanceof Refused ? error.details : [];
-  const at = (/** @type {string} */ name) => details.filter((each) => each.path.replace(/^\$\.?/, "").split(/[.[]/)[0] === name);
+  const at = (/** @type {string} */ name) =>
+    details.filter((each) => each.path.replace(/^\$\.?/, "").split(/[.[]/)[0] === name);
   const placed = details.length > 0 && details.every((each) => fields.some((field) => at(field.name).includes(each)));
-  return html`<dialog class=${`dialog${large ? " large" : ""}`} ref=${dialog} aria-label=${title} onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
+  return html`<dialog class=${`dialog${large ? " large" : ""}`} ref=${dialog} aria-label=${title} onCancel=${(
+    /** @type {Event} */ event,
+  ) => {
+    event.preventDefault();
+    close();
+  }}>
     <form onSubmit=${submit}><h2>${title}</h2>
       ${fields.map((field) => {
-    const set = (/** @type {any} */ event) => setGiven((before) => ({ ...before, [field.name]: event.target.value }));
-    const common = { value: given[field.name], required: field.required, onInput: set, "aria-invalid": at(field.name).length > 0 };
-    return html`<label>${field.label}
-        ${field.options ? html`<select ...${common} onChange=${set}>${field.options.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select>`
-      : field.lines ? html`<textarea rows=${field.lines} spellcheck=${false} ...${common}></textarea>` : html`<input type=${field.type ?? "text"} autocomplete="off" ...${common} />`}
+        const set = (/** @type {any} */ event) =>
+          setGiven((before) => ({ ...before, [field.name]: event.target.value }));
+        const common = {
+          value: given[field.name],
+          required: field.required,
+          onInput: set,
+          "aria-invalid": at(field.name).length > 0,
+        };
+        return html`<label>${field.label}
+        ${
+          field.options
+            ? html`<select ...${common} onChange=${set}>${field.options.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select>`
+            : field.lines
+              ? html`<textarea rows=${field.lines} spellcheck=${false} ...${common}></textarea>`
+              : html`<input type=${field.type ?? "text"} autocomplete="off" ...${common} />`
+        }
         ${field.note && html`<p class="field-note">${field.note}</p>`}${at(field.name).map((each) => html`<p class="error small" role="alert">${each.message}</p>`)}</label>`;
-  })}
+      })}
       ${children}
       ${reason && html`<label>Reason (optional)<input maxlength="500" value=${why} placeholder="Goes to the trail of changes" onInput=${(/** @type {any} */ event) => setWhy(event.target.value)} /></label>`}
       ${!placed && html`<${Problem} error=${error} />`}

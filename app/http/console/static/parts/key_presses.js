@@ -18,12 +18,26 @@ export function KeyPresses({ screens }) {
   useEffect(() => {
     let going = false;
     const pressed = (/** @type {KeyboardEvent} */ event) => {
-      if (!shortcutsOn.value || event.metaKey || event.ctrlKey || event.altKey || isField(event.composedPath()[0] ?? null)) return;
+      if (
+        !shortcutsOn.value ||
+        event.metaKey ||
+        event.ctrlKey ||
+        event.altKey ||
+        isField(event.composedPath()[0] ?? null)
+      )
+        return;
       const screen = going ? screens.find((each) => each.key === event.key) : undefined;
       const modal = document.querySelector("dialog[open]") !== null;
-      const act = screen && !modal ? () => go(to(screen.path))
-        : event.key === "?" ? () => { shortcutsShown.value = !shortcutsShown.value; }
-          : event.key === "/" && !modal ? focusFilter : layers.findLast(({ current }) => current[event.key])?.current[event.key];
+      const act =
+        screen && !modal
+          ? () => go(to(screen.path))
+          : event.key === "?"
+            ? () => {
+                shortcutsShown.value = !shortcutsShown.value;
+              }
+            : event.key === "/" && !modal
+              ? focusFilter
+              : layers.findLast(({ current }) => current[event.key])?.current[event.key];
       going = event.key === "g" && !going;
       if (!act) return;
       event.preventDefault();

@@ -13,5 +13,10 @@ export function useLatest(given) {
     throw error;
   };
   const [was, is] = [given, policy].map((each) => ({ ...written(each), managedBy: each.managedBy ?? undefined }));
-  return [policy, again, policy !== given && html`<p class="note">Somebody else saved version ${policy.version} meanwhile, with these changes. The next press is on that version.</p><${Diff} before=${was} after=${is} />`];
+  return [
+    policy,
+    again,
+    policy !== given &&
+      html`<p class="note">Somebody else saved version ${policy.version} meanwhile, with these changes. The next press is on that version.</p><${Diff} before=${was} after=${is} />`,
+  ];
 }

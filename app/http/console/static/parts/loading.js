@@ -8,9 +8,16 @@ import { Text } from "./text.js";
  * @param {{load: () => Promise<any>, name: string, instead?: any, [prop: string]: any}} props */
 export function Later({ load, name, instead = null, ...props }) {
   const [part, setPart] = useState(/** @type {Function | null | false} */ (null));
-  useEffect(() => { load().then((found) => setPart(() => found[name]), () => setPart(false)); }, []);
+  useEffect(() => {
+    load().then(
+      (found) => setPart(() => found[name]),
+      () => setPart(false),
+    );
+  }, []);
   if (part) return html`<${part} ...${props} />`;
-  return part === false && !instead ? html`<p class="alert" role="alert">This part of the console could not be loaded. If the service was updated, load the page again.</p>` : instead;
+  return part === false && !instead
+    ? html`<p class="alert" role="alert">This part of the console could not be loaded. If the service was updated, load the page again.</p>`
+    : instead;
 }
 
 /** What went wrong, in a sentence; what support needs to find it follows. @param {{error: unknown, retry?: () => void}} props */

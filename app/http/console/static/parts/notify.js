@@ -7,7 +7,11 @@ export function Notify() {
   const waiting = pendingCount.value;
   const [told, setTold] = useState(waiting);
   useEffect(() => {
-    if (state === "granted" && document.hidden && waiting > told) new Notification("Remit", { body: waiting === 1 ? "1 approval waits" : `${waiting} approvals wait`, tag: "remit.approvals" });
+    if (state === "granted" && document.hidden && waiting > told)
+      new Notification("Remit", {
+        body: waiting === 1 ? "1 approval waits" : `${waiting} approvals wait`,
+        tag: "remit.approvals",
+      });
     setTold(waiting);
   }, [waiting]);
   if (state !== "default") return null;

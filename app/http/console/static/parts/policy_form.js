@@ -17,11 +17,18 @@ export function PolicyForm({ policy, set, marks, schema }) {
     if (value === undefined || value === "") delete next[name];
     set(next);
   };
-  const setRule = (/** @type {number} */ index, /** @type {any} */ rule) => change("rules", rule === null ? rules.toSpliced(index, 1) : rules.with(index, rule));
-  const move = (/** @type {number} */ index, /** @type {number} */ by) => change("rules", rules.toSpliced(index, 1).toSpliced(index + by, 0, rules[index]));
-  const offered = (/** @type {string} */ type) => [...kinds.keys()].filter((each) => each === type || !NOT_IN[policy.kind === "guardrail" ? "guardrail" : "grant"].includes(each));
+  const setRule = (/** @type {number} */ index, /** @type {any} */ rule) =>
+    change("rules", rule === null ? rules.toSpliced(index, 1) : rules.with(index, rule));
+  const move = (/** @type {number} */ index, /** @type {number} */ by) =>
+    change("rules", rules.toSpliced(index, 1).toSpliced(index + by, 0, rules[index]));
+  const offered = (/** @type {string} */ type) =>
+    [...kinds.keys()].filter(
+      (each) => each === type || !NOT_IN[policy.kind === "guardrail" ? "guardrail" : "grant"].includes(each),
+    );
   const isFenced = policy.kind !== "guardrail" && marks.some((mark) => FENCED.includes(mark.code ?? ""));
-  const curable = (/** @type {any} */ rule, /** @type {number} */ index) => (rule.type === "tool_allowlist" && isFenced) || marks.some((mark) => mark.code === "grants_by_trick" && mark.path[1] === index);
+  const curable = (/** @type {any} */ rule, /** @type {number} */ index) =>
+    (rule.type === "tool_allowlist" && isFenced) ||
+    marks.some((mark) => mark.code === "grants_by_trick" && mark.path[1] === index);
   const of = (/** @type {string} */ name) => marks.filter((mark) => mark.path[0] === name && name !== "rules");
   return html`<div class="policy-form">
     <div class="card fields-row">
@@ -33,14 +40,16 @@ export function PolicyForm({ policy, set, marks, schema }) {
       <label class="whole">Message to the agent (optional)<input value=${policy.agentMessage ?? ""} placeholder="Told with each decision" onInput=${(/** @type {any} */ event) => change("agentMessage", event.target.value)} /></label>
     </div>
     <h2>Rules</h2>
-    ${rules.map((/** @type {any} */ rule, /** @type {number} */ index) => html`<section class="card rule" key=${index}>
+    ${rules.map(
+      (/** @type {any} */ rule, /** @type {number} */ index) => html`<section class="card rule" key=${index}>
       <header><span class="rule-number">${index + 1}</span><select aria-label="Type of rule" value=${rule.type} onChange=${(/** @type {any} */ event) => setRule(index, fresh(schema, kinds, event.target.value, rule.tools))}>${offered(rule.type).map((type) => html`<option>${type}</option>`)}</select><span class="spring"></span>
         ${curable(rule, index) && html`<button type="button" onClick=${() => setRule(index, asGrant(rule))}>Make it a tool_grant</button>`}
         <button type="button" class="quiet square" aria-label="Move up" disabled=${index === 0} onClick=${() => move(index, -1)}>↑</button><button type="button" class="quiet square" aria-label="Move down" disabled=${index === rules.length - 1} onClick=${() => move(index, 1)}>↓</button>
         <button type="button" class="quiet square" aria-label="Remove the rule" disabled=${rules.length === 1} onClick=${() => setRule(index, null)}><${Icon} name="close" /></button></header>
       <p class="muted small"><${Text} value=${words(rule)} /></p><${Marks} marks=${marks.filter((mark) => mark.path[1] === index && mark.path[2] === "type")} />
       <${SchemaField} root=${schema} schema=${kinds.get(rule.type) ?? {}} value=${rule} set=${(/** @type {any} */ next) => setRule(index, next)} path=${["rules", index]} marks=${marks} leave=${["type"]} />
-    </section>`)}
+    </section>`,
+    )}
     <div class="buttons start"><button type="button" onClick=${() => change("rules", [...rules, fresh(schema, kinds, policy.kind === "guardrail" ? "tool_denylist" : "tool_grant", [])])}><${Icon} name="plus" />Add a rule</button></div></div>`;
 }
 
@@ -56,18 +65,29 @@ function asGrant({ tools, when, unless }) {
 }
 
 /** @param {{marks: Mark[]}} props */
-export const Marks = ({ marks }) => marks.map((mark) => html`<p class=${`small ${mark.warning ? "warned" : "error"}`}><${Text} value=${mark.message} /></p>`);
+export const Marks = ({ marks }) =>
+  marks.map(
+    (mark) => html`<p class=${`small ${mark.warning ? "warned" : "error"}`}><${Text} value=${mark.message} /></p>`,
+  );
 
 /** What a rule says; it may be incomplete while it is written. @param {any} rule */
 function words(rule) {
-  try { return inWords(rule); } catch { return ""; }
+  try {
+    return inWords(rule);
+  } catch {
+    return "";
+  }
 }
 
 /** The schemas of rules by type. @param {any} schema @returns {Map<string, any>} */
 function ruleTypes(schema) {
   const items = schema.$defs.PolicyEntry.properties.rules.items;
-  const found = (items.anyOf ?? items.oneOf ?? [items]).map((/** @type {any} */ each) => (each.$ref ? resolve(schema, each.$ref) : each));
-  return new Map(found.map((/** @type {any} */ each) => [each.properties.type.enum?.[0] ?? each.properties.type.const, each]));
+  const found = (items.anyOf ?? items.oneOf ?? [items]).map((/** @type {any} */ each) =>
+    each.$ref ? resolve(schema, each.$ref) : each,
+  );
+  return new Map(
+    found.map((/** @type {any} */ each) => [each.properties.type.enum?.[0] ?? each.properties.type.const, each]),
+  );
 }
 
 /** A new rule with all that its type requires. @param {any} root @param {Map<string, any>} kinds @param {string} type @param {string[]} tools */
@@ -81,7 +101,13 @@ export function blank(root, given, depth = 0) {
   const schema = (given?.$ref ? resolve(root, given.$ref) : given) ?? {};
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[0];
-  if (schema.properties && depth < 6) return Object.fromEntries((schema.required ?? []).map((/** @type {string} */ name) => [name, blank(root, schema.properties[name], depth + 1)]));
+  if (schema.properties && depth < 6)
+    return Object.fromEntries(
+      (schema.required ?? []).map((/** @type {string} */ name) => [
+        name,
+        blank(root, schema.properties[name], depth + 1),
+      ]),
+    );
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (type === "array") return [];
   if (type === "integer" || type === "number") return schema.minimum ?? 0;

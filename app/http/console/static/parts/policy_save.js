@@ -14,10 +14,14 @@ import { Text } from "./text.js";
 /** @param {{policy: Policy | null, draft: any, owner: {agentId: string | null, group: string | null}, warnings: {message: string}[], close: () => void, done: () => void}} props */
 export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   const guardrail = draft.kind === "guardrail";
-  const others = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === owner.agentId && each.group === owner.group);
+  const others = [...(policies.all?.values() ?? [])].filter(
+    (each) => each.agentId === owner.agentId && each.group === owner.group,
+  );
   // An agent without a policy in force is denied everything, so a shadow would not let its first policy do anything.
   const isFirst = !others.some((each) => each.kind === "grant" && each.mode === "enforce" && each.enabled);
-  const [mode, setMode] = useState(guardrail || (!policy && isFirst) ? "enforce" : policy ? draft.mode ?? "enforce" : "shadow");
+  const [mode, setMode] = useState(
+    guardrail || (!policy && isFirst) ? "enforce" : policy ? (draft.mode ?? "enforce") : "shadow",
+  );
   const [theirs, setTheirs] = useState(/** @type {Policy | null} */ (null));
   const [replaying, setReplaying] = useState(false);
   const own = others.filter((each) => each.agentId);
@@ -27,20 +31,34 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
     const { agentMessage, keepsRequests, ...rest } = { ...draft, mode };
     try {
       if (!policy) {
-        const { data } = await ask("POST", "/v1/policies", { body: { ...rest, ...(agentMessage !== undefined && { agent_message: agentMessage }), ...(keepsRequests && { keeps_requests: true }), ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) }, reason });
+        const { data } = await ask("POST", "/v1/policies", {
+          body: {
+            ...rest,
+            ...(agentMessage !== undefined && { agent_message: agentMessage }),
+            ...(keepsRequests && { keeps_requests: true }),
+            ...(owner.agentId && { agent_id: owner.agentId }),
+            ...(owner.group && { group: owner.group }),
+          },
+          reason,
+        });
         keepUnsaved(undefined, 0, null);
         await policies.refresh();
         go(to(`policies/${data.id}`), { replace: true });
         return;
       }
       const defaults = { kind: "grant", priority: 0, enabled: true, key: null };
-      await ask("PATCH", `/v1/policies/${policy.id}`, { body: { ...defaults, ...rest, agent_message: agentMessage ?? null, keeps_requests: keepsRequests ?? false }, reason, ifMatch: (theirs ?? policy).version });
+      await ask("PATCH", `/v1/policies/${policy.id}`, {
+        body: { ...defaults, ...rest, agent_message: agentMessage ?? null, keeps_requests: keepsRequests ?? false },
+        reason,
+        ifMatch: (theirs ?? policy).version,
+      });
       keepUnsaved(policy.id, 0, null);
       await policies.refresh();
       close();
       done();
     } catch (error) {
-      if (policy && error instanceof Refused && error.status === 412) setTheirs((await ask("GET", `/v1/policies/${policy.id}`)).data);
+      if (policy && error instanceof Refused && error.status === 412)
+        setTheirs((await ask("GET", `/v1/policies/${policy.id}`)).data);
       throw error;
     }
   };
@@ -48,9 +66,17 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
     ${theirs ? html`<p class="note">Somebody else saved version ${theirs.version} meanwhile. Saving now replaces it.</p><${ThreeWay} base=${before} theirs=${written(theirs)} mine=${after} />` : html`<${Diff} before=${before} after=${after} />`}
     ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
     ${owner.agentId && kept(owner.agentId).trim() && html`<${Later} load=${() => import("./policy_tests.js")} name="TestsInShort" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} />`}
-    ${owner.agentId && can("read", "audit") && (replaying ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`
-      : html`<p><button type="button" class="link" onClick=${() => setReplaying(true)}>What would it have changed lately?</button></p>`)}
-    ${!guardrail && html`<fieldset><legend>Mode</legend>
+    ${
+      owner.agentId &&
+      can("read", "audit") &&
+      (replaying
+        ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`
+        : html`<p><button type="button" class="link" onClick=${() => setReplaying(true)}>What would it have changed lately?</button></p>`)
+    }
+    ${
+      !guardrail &&
+      html`<fieldset><legend>Mode</legend>
       <label class="check"><input type="radio" name="mode" checked=${mode === "shadow"} onChange=${() => setMode("shadow")} /><span><b>Shadow</b> <span class="muted">changes no answer; shows what it would change</span></span></label>
-      <label class="check"><input type="radio" name="mode" checked=${mode === "enforce"} onChange=${() => setMode("enforce")} /><span><b>Enforce</b> <span class="muted">binds every later decision on every replica</span></span></label></fieldset>`}<//>`;
+      <label class="check"><input type="radio" name="mode" checked=${mode === "enforce"} onChange=${() => setMode("enforce")} /><span><b>Enforce</b> <span class="muted">binds every later decision on every replica</span></span></label></fieldset>`
+    }<//>`;
 }

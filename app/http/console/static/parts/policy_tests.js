@@ -17,60 +17,115 @@ const IN_FORCE = "by the policies in force";
 async function run(agent, text, draft) {
   const { tests, start } = await readTests(text);
   try {
-    return (await ask("POST", "/v1/policies/test", { body: { agent_id: agent, tests, ...(start && { start }), ...(draft && { policies: [{ ...draft, mode: "enforce" }] }) } })).data;
+    return (
+      await ask("POST", "/v1/policies/test", {
+        body: {
+          agent_id: agent,
+          tests,
+          ...(start && { start }),
+          ...(draft && { policies: [{ ...draft, mode: "enforce" }] }),
+        },
+      })
+    ).data;
   } catch (error) {
     if (!(error instanceof Refused) || !error.details.length) throw error;
-    throw new Error(error.details.map(({ path, message }) => {
-      const at = /^\$\.tests\[(\d+)\]\.?(.*)$/.exec(path);
-      return at ? `Test ${Number(at[1]) + 1}: ${at[2]} ${message}` : `${path}: ${message}`;
-    }).join(". "));
+    throw new Error(
+      error.details
+        .map(({ path, message }) => {
+          const at = /^\$\.tests\[(\d+)\]\.?(.*)$/.exec(path);
+          return at ? `Test ${Number(at[1]) + 1}: ${at[2]} ${message}` : `${path}: ${message}`;
+        })
+        .join(". "),
+    );
   }
 }
 
 /** @param {{owner: Owner, draft: any, changed: boolean}} props */
 export function PolicyTests({ owner, draft, changed }) {
-  const choices = [...(agents.all?.values() ?? [])].filter((each) => (owner.agentId ? each.id === owner.agentId : !owner.group || each.groups.includes(owner.group)));
+  const choices = [...(agents.all?.values() ?? [])].filter((each) =>
+    owner.agentId ? each.id === owner.agentId : !owner.group || each.groups.includes(owner.group),
+  );
   const [chosen, setChosen] = useState(param("agent"));
   const agent = choices.find((each) => each.id === chosen || each.alias === chosen) ?? choices[0];
-  if (!agent) return html`<p class="muted">${agents.all ? "Tests need an agent that makes the calls. This policy governs none yet." : ""}</p>`;
+  if (!agent)
+    return html`<p class="muted">${agents.all ? "Tests need an agent that makes the calls. This policy governs none yet." : ""}</p>`;
   return html`${!owner.agentId && html`<label class="owner-choice">Calls are made by<select value=${agent.id} onChange=${(/** @type {any} */ event) => setChosen(event.target.value)}>${choices.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>`}
     <${Tests} key=${agent.id} agent=${agent} draft=${(changed || draft?.mode === "shadow") && draft ? { ...draft, ...(owner.id && { id: owner.id }) } : null} tool=${firstTool(draft)} how=${changed ? "with your unsaved changes" : draft?.mode === "shadow" ? "as if it were enforced" : IN_FORCE} />`;
 }
 
 /** A tool that the policy names, for an example. @param {any} draft */
-const firstTool = (draft) => draft?.rules?.flatMap((/** @type {Rule} */ rule) => rule.tools ?? []).find((/** @type {string} */ name) => !/[*?]/.test(name)) ?? "order.read";
+const firstTool = (draft) =>
+  draft?.rules
+    ?.flatMap((/** @type {Rule} */ rule) => rule.tools ?? [])
+    .find((/** @type {string} */ name) => !/[*?]/.test(name)) ?? "order.read";
 
 /** how: which policies judge them, in words. @param {{agent: Agent, draft: any, tool: string, how: string}} props */
 function Tests({ agent, draft, tool, how }) {
   const [text, setText] = useState(kept(agent.id));
-  const [state, setState] = useState(/** @type {{busy: boolean, of?: string, how?: string, results?: Results, error?: unknown}} */ ({ busy: false }));
-  const write = (/** @type {string} */ next) => { keep(agent.id, next); setText(next); };
+  const [state, setState] = useState(
+    /** @type {{busy: boolean, of?: string, how?: string, results?: Results, error?: unknown}} */ ({ busy: false }),
+  );
+  const write = (/** @type {string} */ next) => {
+    keep(agent.id, next);
+    setText(next);
+  };
   const start = async () => {
     setState((before) => ({ ...before, busy: true }));
-    try { setState({ busy: false, of: `${how} ${text}`, how, results: await run(agent.id, text, draft) }); } catch (error) { setState({ busy: false, of: `${how} ${text}`, error }); }
+    try {
+      setState({ busy: false, of: `${how} ${text}`, how, results: await run(agent.id, text, draft) });
+    } catch (error) {
+      setState({ busy: false, of: `${how} ${text}`, error });
+    }
   };
-  useEffect(() => { if (text.trim()) start(); }, []);
-  const example = () => write(`tests:\n  - name: ${JSON.stringify(`${tool} is allowed`)}\n    call: {tool: ${JSON.stringify(tool)}, parameters: {}}\n    want: allowed\n`);
+  useEffect(() => {
+    if (text.trim()) start();
+  }, []);
+  const example = () =>
+    write(
+      `tests:\n  - name: ${JSON.stringify(`${tool} is allowed`)}\n    call: {tool: ${JSON.stringify(tool)}, parameters: {}}\n    want: allowed\n`,
+    );
   return html`<p class="muted">Calls of this agent with the answers that you expect, judged by all of its policies${how === IN_FORCE ? "" : `, ${how}`}. Counters start empty; nothing is counted, logged or stored.</p>
     <div class="two even"><section class="stack"><label>Tests, as YAML or JSON<textarea class="mono" rows="18" wrap="off" spellcheck=${false} value=${text} placeholder=${"tests:\n  - name: small refunds are paid\n    call: {tool: refund.create, parameters: {amount: 9}}\n    want: allowed"}
-        onInput=${(/** @type {any} */ event) => write(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start(); }}></textarea></label>
+        onInput=${(/** @type {any} */ event) => write(event.target.value)} onKeyDown=${(
+          /** @type {KeyboardEvent} */ event,
+        ) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
+        }}></textarea></label>
       <div class="buttons start"><button type="button" class="primary" disabled=${state.busy || !text.trim()} title="Ctrl+Enter" onClick=${start}>${state.busy ? "Running…" : "Run"}</button>
         ${text.trim() ? html`<button type="button" onClick=${() => save(`${agent.alias ?? agent.id}.test.yaml`, text)}>Download</button><${CopyButton} class="" label="Copy" text=${text} />` : html`<button type="button" onClick=${example}>Start with an example</button>`}</div>
       <p class="small muted">This tab of the browser keeps them until you sign out. Keep them for good in a <code>*.test.yaml</code> file beside the policy's, where <code>remit policy test</code> runs them. <b>Make a test</b> in the explanation of a decision adds one.</p></section>
     <section class="stack" aria-label="Results" aria-live="polite">${state.of !== undefined && state.of !== `${how} ${text}` && html`<p class="note calm">Something has changed since these tests were run.</p>`}<${Problem} error=${state.error} />
-      ${state.results && html`<h2>${state.results.passed} passed, ${state.results.failed} failed <span class="muted small">${state.how}</span></h2>
-      <ol class="list">${state.results.tests.map((each) => html`<li class="item"><header><${Pill} is=${each.passed ? "passed" : "failed"} /><b><${Text} value=${each.name} /></b></header>
+      ${
+        state.results &&
+        html`<h2>${state.results.passed} passed, ${state.results.failed} failed <span class="muted small">${state.how}</span></h2>
+      <ol class="list">${state.results.tests.map(
+        (
+          each,
+        ) => html`<li class="item"><header><${Pill} is=${each.passed ? "passed" : "failed"} /><b><${Text} value=${each.name} /></b></header>
         ${each.problem && html`<p class="error"><${Text} value=${each.problem} /></p>`}
         <p class="small muted line">got <${Pill} is=${each.got.result} />${each.got.policy && html`<span>by <${Text} value=${each.got.policy} />${each.got.ruleIndex !== null && `, rule ${Number(each.got.ruleIndex) + 1}`} ${each.got.ruleType && html`<${Tag}>${each.got.ruleType}<//>`}</span>`}</p>
-        <p class="small"><${Text} value=${each.got.reason} /></p></li>`)}</ol>`}</section></div>`;
+        <p class="small"><${Text} value=${each.got.reason} /></p></li>`,
+      )}</ol>`
+      }</section></div>`;
 }
 
 /** The results of the kept tests in a sentence, for those who are about to save. @param {{agent: string, draft: any}} props */
 export function TestsInShort({ agent, draft }) {
   const [said, setSaid] = useState(/** @type {{words: string, well: boolean} | null} */ (null));
   useEffect(() => {
-    run(agent, kept(agent), draft).then(({ passed, failed, tests }) => setSaid({ well: !failed, words: failed ? `${failed} of ${passed + failed} tests fail: ${tests.filter((each) => !each.passed).map((each) => each.name).join("; ")}` : `${passed === 1 ? "The test passes" : `All ${passed} tests pass`}.` }),
-      (error) => setSaid({ well: false, words: `The tests could not be run. ${error.message}` }));
+    run(agent, kept(agent), draft).then(
+      ({ passed, failed, tests }) =>
+        setSaid({
+          well: !failed,
+          words: failed
+            ? `${failed} of ${passed + failed} tests fail: ${tests
+                .filter((each) => !each.passed)
+                .map((each) => each.name)
+                .join("; ")}`
+            : `${passed === 1 ? "The test passes" : `All ${passed} tests pass`}.`,
+        }),
+      (error) => setSaid({ well: false, words: `The tests could not be run. ${error.message}` }),
+    );
   }, []);
   return said && html`<p class=${said.well ? "fine small" : "note"}><${Text} value=${said.words} /></p>`;
 }

@@ -22,15 +22,22 @@ export function Lost({ screen }) {
 
 /** Signs in again, and comes back to the approval. @param {{approval: Approval}} props */
 export function SignInAgain({ approval }) {
-  const back = address("/console/sign-in", { to: to(`approvals/${approval.id}`), workspace: session.value?.workspace, max_age: approval.fresh });
+  const back = address("/console/sign-in", {
+    to: to(`approvals/${approval.id}`),
+    workspace: session.value?.workspace,
+    max_age: approval.fresh,
+  });
   return html`<p><a class="button" href=${back}>Sign in again</a></p>`;
 }
 
 /** @param {Refused} refused */
 function helpFor(refused) {
-  if (refused.status === 403 && refused.code === "INSUFFICIENT_SCOPE") return "An administrator of the workspace can give this scope.";
-  if (refused.status === 404) return html`It is gone or was never there. <a href=${to("changes")}>Changes</a> may say who deleted it.`;
-  if (refused.status === 429) return `Too many at once${refused.retryAfter ? `; try again in ${refused.retryAfter} s` : ""}.`;
+  if (refused.status === 403 && refused.code === "INSUFFICIENT_SCOPE")
+    return "An administrator of the workspace can give this scope.";
+  if (refused.status === 404)
+    return html`It is gone or was never there. <a href=${to("changes")}>Changes</a> may say who deleted it.`;
+  if (refused.status === 429)
+    return `Too many at once${refused.retryAfter ? `; try again in ${refused.retryAfter} s` : ""}.`;
   if (refused.code === "AUDIT_LOG_DAMAGED") return html`The <a href=${to("log")}>Log</a> screen says where.`;
   return null;
 }

@@ -8,7 +8,9 @@ import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
  * answer is; a fault of the network is tried again.
  * @template T @param {string} key @param {(signal: AbortSignal) => Promise<T>} read @param {{once?: boolean}} [how] @returns {Reading<T>} */
 export function useRead(key, read, { once = false } = {}) {
-  const [state, setState] = useState(/** @type {{key: string, data?: T, error?: unknown, slow: boolean}} */ ({ key, slow: false }));
+  const [state, setState] = useState(
+    /** @type {{key: string, data?: T, error?: unknown, slow: boolean}} */ ({ key, slow: false }),
+  );
   const [turn, setTurn] = useState(0);
   const has = useRef("");
   const latest = useRef(read);
@@ -36,13 +38,19 @@ export function useRead(key, read, { once = false } = {}) {
       }
     };
     attempt().finally(() => clearTimeout(slow));
-    return () => { stop.abort(); clearTimeout(slow); };
+    return () => {
+      stop.abort();
+      clearTimeout(slow);
+    };
   }, [key, turn]);
   useEffect(() => () => noteStale(key), [key]);
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   useEffect(() => (once ? undefined : whenSeen(reload)), []);
   const current = state.key === key;
   return {
-    data: current ? state.data : undefined, error: current ? state.error : undefined, slow: current && state.slow, reload,
+    data: current ? state.data : undefined,
+    error: current ? state.error : undefined,
+    slow: current && state.slow,
+    reload,
   };
 }

@@ -9,16 +9,26 @@ export const rulesInWords = (policy) => policy.rules.map(inWords);
 export function inWords(rule) {
   const some = rule.tools.includes("*") ? "every tool" : rule.tools.join(", ");
   const else_ = rule.effect === "escalate" ? "; else a person is asked" : "";
-  const when = [rule.when && `if ${circumstances(rule.when)}`, rule.unless && `unless ${circumstances(rule.unless)}`].filter(Boolean).join(", ");
+  const when = [rule.when && `if ${circumstances(rule.when)}`, rule.unless && `unless ${circumstances(rule.unless)}`]
+    .filter(Boolean)
+    .join(", ");
   const said = {
-    tool_grant: () => `Grants ${some}`, tool_allowlist: () => `Only ${some}`, tool_denylist: () => `Never ${some}`, approval_required: () => `A person must approve ${some}`,
-    parameter_constraint: () => `${some}: ${constraints({ ...rule.parameters, ...prefixed(rule.context) })}`, parameter_schema: () => `${some}: parameters match a schema`,
-    rate_limit: () => `${some}: at most ${rule.rateLimit.maxCalls} calls in ${duration(Number(rule.rateLimit.windowSeconds))}${per(rule.rateLimit)}`,
-    budget: () => `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} in ${duration(Number(rule.budget.windowSeconds))}${per(rule.budget)}`,
-    sequence: () => `${some}: ${[rule.sequence.forbiddenAfter && `not after ${rule.sequence.forbiddenAfter.join(", ")}`, rule.sequence.requiresBefore && `only after ${rule.sequence.requiresBefore.join(", ")}`].filter(Boolean).join("; ")}`,
+    tool_grant: () => `Grants ${some}`,
+    tool_allowlist: () => `Only ${some}`,
+    tool_denylist: () => `Never ${some}`,
+    approval_required: () => `A person must approve ${some}`,
+    parameter_constraint: () => `${some}: ${constraints({ ...rule.parameters, ...prefixed(rule.context) })}`,
+    parameter_schema: () => `${some}: parameters match a schema`,
+    rate_limit: () =>
+      `${some}: at most ${rule.rateLimit.maxCalls} calls in ${duration(Number(rule.rateLimit.windowSeconds))}${per(rule.rateLimit)}`,
+    budget: () =>
+      `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} in ${duration(Number(rule.budget.windowSeconds))}${per(rule.budget)}`,
+    sequence: () =>
+      `${some}: ${[rule.sequence.forbiddenAfter && `not after ${rule.sequence.forbiddenAfter.join(", ")}`, rule.sequence.requiresBefore && `only after ${rule.sequence.requiresBefore.join(", ")}`].filter(Boolean).join("; ")}`,
     pinned_request: () => `${some}: only with the request that was pinned for the session`,
     time_based: () => `${some}: ${hours(rule.timeWindow)}`,
-    denial_breaker: () => `${some}: ${rule.denialBreaker.maxDenials} denials in ${duration(Number(rule.denialBreaker.windowSeconds))} ${{ suspend: "suspend the agent", deny: "deny its calls", escalate: "escalate its calls" }[/** @type {string} */ (rule.denialBreaker.action)]}${per(rule.denialBreaker)}`,
+    denial_breaker: () =>
+      `${some}: ${rule.denialBreaker.maxDenials} denials in ${duration(Number(rule.denialBreaker.windowSeconds))} ${{ suspend: "suspend the agent", deny: "deny its calls", escalate: "escalate its calls" }[/** @type {string} */ (rule.denialBreaker.action)]}${per(rule.denialBreaker)}`,
   }[/** @type {string} */ (rule.type)];
   return `${said ? said() : rule.type}${else_}${when ? `; ${when}` : ""}`;
 }
@@ -27,36 +37,70 @@ export function inWords(rule) {
 const per = (limit) => (limit.per?.length ? ` for each ${limit.per.join(" and ")}` : "");
 
 /** @param {Record<string, any> | undefined} context */
-const prefixed = (context) => Object.fromEntries(Object.entries(context ?? {}).map(([name, each]) => [`context ${name}`, each]));
+const prefixed = (context) =>
+  Object.fromEntries(Object.entries(context ?? {}).map(([name, each]) => [`context ${name}`, each]));
 
 /** @param {any} given */
 const circumstances = (given) => constraints({ ...given.parameters, ...prefixed(given.context) });
 
 /** @param {Record<string, any>} named */
 function constraints(named) {
-  return Object.entries(named).map(([name, each]) => `${name} ${constraint(each)}`).join(", ");
+  return Object.entries(named)
+    .map(([name, each]) => `${name} ${constraint(each)}`)
+    .join(", ");
 }
 
 /** @type {Record<string, (value: any) => string>} */
 const TESTS = {
-  min: (value) => `≥ ${value}`, max: (value) => `≤ ${value}`, above: (value) => `> ${value}`, below: (value) => `< ${value}`,
-  enum: (value) => `is ${value.length === 1 ? write(value[0], 0) : `one of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`}`, notEnum: (value) => `is none of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`,
-  regex: (value) => `matches ${value}`, notRegex: (value) => `does not match ${value}`, absent: () => "is absent",
-  path: (value) => [value.under && `is under ${value.under.join(", ")}`, value.notAmong && `has no ${value.notAmong.join(", ")}`].filter(Boolean).join(" and "),
-  command: (value) => [value.allow && `runs only ${value.allow.map(entry).join(", ")}`, value.deny && `never runs ${value.deny.map(entry).join(", ")}`].filter(Boolean).join(" and "), host: (value) => `is at ${value.in.join(", ")}`, emailDomain: (value) => `is mail at ${value.in.join(", ")}`, cidr: (value) => `is in ${value.in.join(", ")}`,
-  type: (value) => `is a ${[value].flat().join(" or ")}`, minLength: (value) => `has ≥ ${value} characters`, maxLength: (value) => `has ≤ ${value} characters`, minItems: (value) => `has ≥ ${value} items`, maxItems: (value) => `has ≤ ${value} items`,
-  equals: (value) => `equals ${operand(value)}`, atMost: (value) => `≤ ${operand(value)}`, atLeast: (value) => `≥ ${operand(value)}`,
+  min: (value) => `≥ ${value}`,
+  max: (value) => `≤ ${value}`,
+  above: (value) => `> ${value}`,
+  below: (value) => `< ${value}`,
+  enum: (value) =>
+    `is ${value.length === 1 ? write(value[0], 0) : `one of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`}`,
+  notEnum: (value) => `is none of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`,
+  regex: (value) => `matches ${value}`,
+  notRegex: (value) => `does not match ${value}`,
+  absent: () => "is absent",
+  path: (value) =>
+    [value.under && `is under ${value.under.join(", ")}`, value.notAmong && `has no ${value.notAmong.join(", ")}`]
+      .filter(Boolean)
+      .join(" and "),
+  command: (value) =>
+    [
+      value.allow && `runs only ${value.allow.map(entry).join(", ")}`,
+      value.deny && `never runs ${value.deny.map(entry).join(", ")}`,
+    ]
+      .filter(Boolean)
+      .join(" and "),
+  host: (value) => `is at ${value.in.join(", ")}`,
+  emailDomain: (value) => `is mail at ${value.in.join(", ")}`,
+  cidr: (value) => `is in ${value.in.join(", ")}`,
+  type: (value) => `is a ${[value].flat().join(" or ")}`,
+  minLength: (value) => `has ≥ ${value} characters`,
+  maxLength: (value) => `has ≤ ${value} characters`,
+  minItems: (value) => `has ≥ ${value} items`,
+  maxItems: (value) => `has ≤ ${value} items`,
+  equals: (value) => `equals ${operand(value)}`,
+  atMost: (value) => `≤ ${operand(value)}`,
+  atLeast: (value) => `≥ ${operand(value)}`,
 };
 
 /** The programs of an entry of `command`, with the words that must follow. @param {{run: string | string[], first?: string | string[], second?: string | string[]}} value */
-const entry = (value) => [value.run, value.first, value.second].filter(Boolean).map((words) => [words].flat().join("|")).join(" ");
+const entry = (value) =>
+  [value.run, value.first, value.second]
+    .filter(Boolean)
+    .map((words) => [words].flat().join("|"))
+    .join(" ");
 
 /** @param {{parameter?: string, context?: string}} value */
 const operand = (value) => value.parameter ?? `context ${value.context}`;
 
 /** @param {Record<string, unknown>} tests */
 function constraint(tests) {
-  const said = Object.entries(tests).filter(([name]) => name in TESTS).map(([name, value]) => TESTS[name](value));
+  const said = Object.entries(tests)
+    .filter(([name]) => name in TESTS)
+    .map(([name, value]) => TESTS[name](value));
   return said.join(" and ") || (tests.required === false ? "may be missing" : "is given");
 }
 
@@ -75,7 +119,8 @@ function spans(given) {
   const found = [];
   for (const hour of sorted) {
     const last = found[found.length - 1];
-    if (last && last[1] === hour) last[1] = hour + 1; else found.push([hour, hour + 1]);
+    if (last && last[1] === hour) last[1] = hour + 1;
+    else found.push([hour, hour + 1]);
   }
   return found.map(([from, to]) => `${from}–${to} h`).join(", ");
 }

@@ -8,31 +8,59 @@ import { blank, Marks } from "./policy_form.js";
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /** `windowSeconds` as "Window seconds". @param {string} name */
-const titled = (name) => { const spaced = name.replace(/([A-Z])/g, (_, letter) => ` ${letter.toLowerCase()}`); return spaced[0].toUpperCase() + spaced.slice(1); };
+const titled = (name) => {
+  const spaced = name.replace(/([A-Z])/g, (_, letter) => ` ${letter.toLowerCase()}`);
+  return spaced[0].toUpperCase() + spaced.slice(1);
+};
 
 /** @param {Props} props */
 export function SchemaField(props) {
   const { root, schema: given, value, set, path, marks, label } = props;
-  const schema = { ...(given?.$ref ? resolve(root, given.$ref) : given), ...(given?.description && { description: given.description }) };
-  const type = Array.isArray(schema.type) ? schema.type.find((/** @type {string} */ each) => each !== "null") : schema.type;
-  const mine = marks.filter((mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]));
-  const named = label ?? (path[0] === "parameters" ? String(path[path.length - 1]) : titled(String(path[path.length - 1])));
+  const schema = {
+    ...(given?.$ref ? resolve(root, given.$ref) : given),
+    ...(given?.description && { description: given.description }),
+  };
+  const type = Array.isArray(schema.type)
+    ? schema.type.find((/** @type {string} */ each) => each !== "null")
+    : schema.type;
+  const mine = marks.filter(
+    (mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]),
+  );
+  const named =
+    label ?? (path[0] === "parameters" ? String(path[path.length - 1]) : titled(String(path[path.length - 1])));
   const after = html`<${Marks} marks=${mine} />`;
   const name = path[path.length - 1];
-  if (name === "allowedHours") return html`<${Choices} label="Hours, local time" options=${Array.from({ length: 24 }, (_, hour) => [hour, String(hour)])} value=${value} set=${set} />`;
-  if (name === "allowedDays") return html`<${Choices} label="Days" options=${DAYS.map((day, index) => [(index + 1) % 7, day])} value=${(value ?? []).map((/** @type {any} */ day) => Number(day) % 7)} set=${set} />`;
-  if (schema.enum && schema.enum.length > 1) return html`<label>${named}<select value=${value} title=${schema.description} onChange=${(/** @type {any} */ event) => set(event.target.value)}>${schema.enum.map((/** @type {string} */ each) => html`<option>${each}</option>`)}</select>${after}</label>`;
+  if (name === "allowedHours")
+    return html`<${Choices} label="Hours, local time" options=${Array.from({ length: 24 }, (_, hour) => [hour, String(hour)])} value=${value} set=${set} />`;
+  if (name === "allowedDays")
+    return html`<${Choices} label="Days" options=${DAYS.map((day, index) => [(index + 1) % 7, day])} value=${(value ?? []).map((/** @type {any} */ day) => Number(day) % 7)} set=${set} />`;
+  if (schema.enum && schema.enum.length > 1)
+    return html`<label>${named}<select value=${value} title=${schema.description} onChange=${(/** @type {any} */ event) => set(event.target.value)}>${schema.enum.map((/** @type {string} */ each) => html`<option>${each}</option>`)}</select>${after}</label>`;
   if (schema.properties) return html`<${Fields} ...${props} schema=${schema} />`;
-  if (type === "boolean") return html`<label class="check" title=${schema.description}><input type="checkbox" checked=${value === true} onChange=${(/** @type {any} */ event) => set(event.target.checked)} /> ${named}${after}</label>`;
-  if (type === "integer" || type === "number") return html`<label title=${schema.description}>${named}<input inputmode="decimal" value=${String(value ?? "")} onInput=${(/** @type {any} */ event) => set(numberOf(event.target.value))} />${after}</label>`;
-  if (type === "array" && ["string", "integer"].includes(schema.items?.type) && !(value ?? []).some((/** @type {unknown} */ each) => /,|^\s|\s$/.test(String(each)))) return html`<label title=${schema.description} class="wide-field">${named}<${ListInput} value=${value ?? []} set=${set} whole=${schema.items.type === "integer"} />${after}</label>`;
-  if (type === "object" && schema.additionalProperties && typeof schema.additionalProperties === "object") return html`<${Named} ...${props} schema=${schema} />`;
-  if (type === "string") return html`<label title=${schema.description}>${named}<input value=${value ?? ""} onInput=${(/** @type {any} */ event) => set(event.target.value)} />${after}</label>`;
+  if (type === "boolean")
+    return html`<label class="check" title=${schema.description}><input type="checkbox" checked=${value === true} onChange=${(/** @type {any} */ event) => set(event.target.checked)} /> ${named}${after}</label>`;
+  if (type === "integer" || type === "number")
+    return html`<label title=${schema.description}>${named}<input inputmode="decimal" value=${String(value ?? "")} onInput=${(/** @type {any} */ event) => set(numberOf(event.target.value))} />${after}</label>`;
+  if (
+    type === "array" &&
+    ["string", "integer"].includes(schema.items?.type) &&
+    !(value ?? []).some((/** @type {unknown} */ each) => /,|^\s|\s$/.test(String(each)))
+  )
+    return html`<label title=${schema.description} class="wide-field">${named}<${ListInput} value=${value ?? []} set=${set} whole=${schema.items.type === "integer"} />${after}</label>`;
+  if (type === "object" && schema.additionalProperties && typeof schema.additionalProperties === "object")
+    return html`<${Named} ...${props} schema=${schema} />`;
+  if (type === "string")
+    return html`<label title=${schema.description}>${named}<input value=${value ?? ""} onInput=${(/** @type {any} */ event) => set(event.target.value)} />${after}</label>`;
   return html`<label title=${schema.description} class="wide-field">${named}<${JsonInput} value=${value} set=${set} />${after}</label>`;
 }
 
 /** The number that a text is in JSON, else the text, for the service to refuse. @param {string} text */
-const numberOf = (text) => (/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim()) ? String(Number(text)) === text ? Number(text) : new Exact(text.trim()) : text);
+const numberOf = (text) =>
+  /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim())
+    ? String(Number(text)) === text
+      ? Number(text)
+      : new Exact(text.trim())
+    : text;
 
 /** The text of a field, as it was typed while it stands for the value; a value from elsewhere, such as another rule's, replaces it.
  * @param {any} value @param {(value: any) => string} shown @returns {[string, (text: string, value: any) => void]} */
@@ -48,29 +76,66 @@ function Fields({ root, schema, value, set, path, marks, leave = [], label }) {
   const has = names.filter((name) => value?.[name] !== undefined);
   const may = names.filter((name) => value?.[name] === undefined);
   const required = schema.required ?? [];
-  const change = (/** @type {string} */ name, /** @type {any} */ next) => { const made = { ...value, [name]: next }; if (next === undefined) delete made[name]; set(made); };
+  const change = (/** @type {string} */ name, /** @type {any} */ next) => {
+    const made = { ...value, [name]: next };
+    if (next === undefined) delete made[name];
+    set(made);
+  };
   return html`<fieldset class="fields">${(label ?? path.length > 2) && html`<legend>${label ?? titled(String(path[path.length - 1]))}</legend>`}
     <${Marks} marks=${marks.filter((mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]))} />
-    ${has.map((name) => html`<div class="field" key=${name}><${SchemaField} root=${root} schema=${schema.properties[name]} value=${value[name]} set=${(/** @type {any} */ next) => change(name, next)} path=${[...path, name]} marks=${marks} />
-      ${!required.includes(name) && html`<button type="button" class="quiet square small" aria-label=${`Remove ${name}`} onClick=${() => change(name, undefined)}>×</button>`}</div>`)}
-    ${may.length > 0 && html`<select class="add" aria-label="Add a field" value="" onChange=${(/** @type {any} */ event) => { if (event.target.value) change(event.target.value, blank(root, schema.properties[event.target.value])); event.target.value = ""; }}><option value="">+ add…</option>${may.map((name) => html`<option value=${name}>${titled(name)}</option>`)}</select>`}</fieldset>`;
+    ${has.map(
+      (
+        name,
+      ) => html`<div class="field" key=${name}><${SchemaField} root=${root} schema=${schema.properties[name]} value=${value[name]} set=${(/** @type {any} */ next) => change(name, next)} path=${[...path, name]} marks=${marks} />
+      ${!required.includes(name) && html`<button type="button" class="quiet square small" aria-label=${`Remove ${name}`} onClick=${() => change(name, undefined)}>×</button>`}</div>`,
+    )}
+    ${
+      may.length > 0 &&
+      html`<select class="add" aria-label="Add a field" value="" onChange=${(/** @type {any} */ event) => {
+        if (event.target.value) change(event.target.value, blank(root, schema.properties[event.target.value]));
+        event.target.value = "";
+      }}><option value="">+ add…</option>${may.map((name) => html`<option value=${name}>${titled(name)}</option>`)}</select>`
+    }</fieldset>`;
 }
 
 /** Fields by a name of their own, such as constraints by parameter. @param {Props} props */
 function Named({ root, schema, value, set, path, marks }) {
   const [name, setName] = useState("");
-  const add = () => { if (name && value?.[name] === undefined) { set({ ...value, [name]: blank(root, schema.additionalProperties) }); setName(""); } };
+  const add = () => {
+    if (name && value?.[name] === undefined) {
+      set({ ...value, [name]: blank(root, schema.additionalProperties) });
+      setName("");
+    }
+  };
   return html`<fieldset class="fields named"><legend>${titled(String(path[path.length - 1]))}</legend>
-    ${Object.entries(value ?? {}).map(([each, inner]) => html`<div class="field" key=${each}><${SchemaField} root=${root} schema=${schema.additionalProperties} value=${inner} label=${each} set=${(/** @type {any} */ next) => set({ ...value, [each]: next })} path=${[...path, each]} marks=${marks} />
-      <button type="button" class="quiet square small" aria-label=${`Remove ${each}`} onClick=${() => { const { [each]: _, ...rest } = value; set(rest); }}>×</button></div>`)}
-    <div class="add-named"><input aria-label="Name to add" placeholder="Such as amount or to[*]" value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => { if (event.key === "Enter") { event.preventDefault(); add(); } }} /><button type="button" onClick=${add}>Add</button></div></fieldset>`;
+    ${Object.entries(value ?? {}).map(
+      ([
+        each,
+        inner,
+      ]) => html`<div class="field" key=${each}><${SchemaField} root=${root} schema=${schema.additionalProperties} value=${inner} label=${each} set=${(/** @type {any} */ next) => set({ ...value, [each]: next })} path=${[...path, each]} marks=${marks} />
+      <button type="button" class="quiet square small" aria-label=${`Remove ${each}`} onClick=${() => {
+        const { [each]: _, ...rest } = value;
+        set(rest);
+      }}>×</button></div>`,
+    )}
+    <div class="add-named"><input aria-label="Name to add" placeholder="Such as amount or to[*]" value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} onKeyDown=${(
+      /** @type {KeyboardEvent} */ event,
+    ) => {
+      if (event.key === "Enter") {
+        event.preventDefault();
+        add();
+      }
+    }} /><button type="button" onClick=${add}>Add</button></div></fieldset>`;
 }
 
 /** @param {{value: any[], set: (value: any) => void, whole: boolean}} props */
 function ListInput({ value, set, whole }) {
   const [text, setText] = useTyped(value, (items) => items.join(", "));
   return html`<input value=${text} placeholder="Separated by commas" onInput=${(/** @type {any} */ event) => {
-    const words = event.target.value.split(",").map((/** @type {string} */ each) => each.trim()).filter(Boolean);
+    const words = event.target.value
+      .split(",")
+      .map((/** @type {string} */ each) => each.trim())
+      .filter(Boolean);
     const items = whole ? words.map(numberOf) : words;
     setText(event.target.value, items);
     set(items);
@@ -79,13 +144,20 @@ function ListInput({ value, set, whole }) {
 
 /** @param {string} text */
 function isJson(text) {
-  try { parse(text); return true; } catch { return false; }
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** @param {{value: any, set: (value: any) => void}} props */
 function JsonInput({ value, set }) {
   const [text, setText] = useTyped(value, (given) => write(given, 0));
-  return html`<input class="mono" value=${text} aria-invalid=${!isJson(text)} placeholder="JSON" onInput=${(/** @type {any} */ event) => {
+  return html`<input class="mono" value=${text} aria-invalid=${!isJson(text)} placeholder="JSON" onInput=${(
+    /** @type {any} */ event,
+  ) => {
     const typed = event.target.value;
     const next = isJson(typed) ? parse(typed) : value;
     setText(typed, next);

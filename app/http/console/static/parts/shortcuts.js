@@ -4,8 +4,17 @@ import { shortcutsOn, shortcutsShown } from "../keys.js";
 import { html } from "../vendor/preact.js";
 import { useModal } from "./modal.js";
 
-const KEYS = [["/", "first filter"], ["j k ↓ ↑", "move in a table"], ["Enter", "open"], ["Esc", "close"], ["[ ]", "previous and next entry in an open drawer"],
-  ["p", "pause or resume the live list"], ["y", "copy a link to what is shown"], ["e", "copy the same request for curl"], ["?", "this list"]];
+const KEYS = [
+  ["/", "first filter"],
+  ["j k ↓ ↑", "move in a table"],
+  ["Enter", "open"],
+  ["Esc", "close"],
+  ["[ ]", "previous and next entry in an open drawer"],
+  ["p", "pause or resume the live list"],
+  ["y", "copy a link to what is shown"],
+  ["e", "copy the same request for curl"],
+  ["?", "this list"],
+];
 
 /** Switch all shortcuts on or off. @param {boolean} on */
 function setShortcuts(on) {
@@ -16,8 +25,13 @@ function setShortcuts(on) {
 /** @param {{screens: {name: string, key: string}[]}} props */
 export function Shortcuts({ screens }) {
   const dialog = useModal();
-  const close = () => { shortcutsShown.value = false; };
-  return html`<dialog class="dialog" ref=${dialog} aria-label="Shortcuts" onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
+  const close = () => {
+    shortcutsShown.value = false;
+  };
+  return html`<dialog class="dialog" ref=${dialog} aria-label="Shortcuts" onCancel=${(/** @type {Event} */ event) => {
+    event.preventDefault();
+    close();
+  }}>
     <h2>Shortcuts</h2>
     <div class="keys-grid"><dl>${screens.map((each) => html`<dt><kbd>g</kbd> <kbd>${each.key}</kbd></dt><dd>${each.name}</dd>`)}</dl>
       <dl>${KEYS.map(([key, what]) => html`<dt>${key.split(" ").map((each) => html`<kbd>${each}</kbd> `)}</dt><dd>${what}</dd>`)}</dl></div>

@@ -8,13 +8,27 @@ const ROW = 40;
 
 /** @template Row @param {{label: string, columns: Column<Row>[], rows: Row[], id: (row: Row) => string, open?: (row: Row) => void,
  *   selected?: string, end?: () => void, moved?: (top: number) => void, loading?: boolean, empty?: any, tall?: boolean, phone?: number}} props */
-export function Table({ label, columns, rows, id, open, selected, end, moved, loading, empty, tall = false, phone = 64 }) {
+export function Table({
+  label,
+  columns,
+  rows,
+  id,
+  open,
+  selected,
+  end,
+  moved,
+  loading,
+  empty,
+  tall = false,
+  phone = 64,
+}) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 800, row: ROW });
   const [at, setAt] = useState(0);
   useLayoutEffect(() => {
     const node = /** @type {HTMLDivElement} */ (box.current);
-    const measure = () => setView({ top: node.scrollTop, height: node.clientHeight, row: node.clientWidth < 640 ? phone : ROW });
+    const measure = () =>
+      setView({ top: node.scrollTop, height: node.clientHeight, row: node.clientWidth < 640 ? phone : ROW });
     const watch = new ResizeObserver(measure);
     watch.observe(node);
     return () => watch.disconnect();
@@ -25,13 +39,16 @@ export function Table({ label, columns, rows, id, open, selected, end, moved, lo
     moved?.(node.scrollTop);
     if (node.scrollTop + node.clientHeight > node.scrollHeight - 600) end?.();
   };
-  useEffect(() => { if (box.current && rows.length && box.current.scrollHeight <= box.current.clientHeight + 4) end?.(); }, [rows.length]);
+  useEffect(() => {
+    if (box.current && rows.length && box.current.scrollHeight <= box.current.clientHeight + 4) end?.();
+  }, [rows.length]);
   const move = (/** @type {number} */ to) => {
     const next = Math.max(0, Math.min(rows.length - 1, to));
     const node = /** @type {HTMLDivElement} */ (box.current);
     const top = next * view.row;
     if (top < node.scrollTop) node.scrollTop = top;
-    else if (top + view.row > node.scrollTop + node.clientHeight - 36) node.scrollTop = top + view.row - node.clientHeight + 36;
+    else if (top + view.row > node.scrollTop + node.clientHeight - 36)
+      node.scrollTop = top + view.row - node.clientHeight + 36;
     setAt(next);
     const row = () => /** @type {HTMLElement | null} */ (node.querySelector(`[aria-rowindex="${next + 2}"]`));
     // At once, because the next key may come before the next frame; a row out of sight is drawn only then.
@@ -40,13 +57,25 @@ export function Table({ label, columns, rows, id, open, selected, end, moved, lo
   };
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     // The row that has the focus, which entries above it may have moved since.
-    const row = event.target instanceof Element && event.target.matches("[role=row]") ? Number(event.target.getAttribute("aria-rowindex")) - 2 : undefined;
+    const row =
+      event.target instanceof Element && event.target.matches("[role=row]")
+        ? Number(event.target.getAttribute("aria-rowindex")) - 2
+        : undefined;
     const from = row ?? at;
     const page = Math.floor(view.height / view.row) - 2;
     /** @type {Record<string, number>} */
-    const steps = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: rows.length - 1 };
-    if (event.key in steps && rows.length) { event.preventDefault(); move(steps[event.key]); }
-    else if (event.key === "Enter" && row !== undefined && rows[row]) open?.(rows[row]);
+    const steps = {
+      ArrowDown: from + 1,
+      ArrowUp: from - 1,
+      PageDown: from + page,
+      PageUp: from - page,
+      Home: 0,
+      End: rows.length - 1,
+    };
+    if (event.key in steps && rows.length) {
+      event.preventDefault();
+      move(steps[event.key]);
+    } else if (event.key === "Enter" && row !== undefined && rows[row]) open?.(rows[row]);
   };
   const step = (/** @type {number} */ by) => {
     const focused = document.activeElement;
@@ -63,13 +92,15 @@ export function Table({ label, columns, rows, id, open, selected, end, moved, lo
       ${columns.map((column) => html`<span role="columnheader" class=${column.class}>${column.name}</span>`)}</div>
     <div class="tbody" role="rowgroup" style=${{ height: `${rows.length * view.row}px` }}>
       ${rows.slice(first, last).map((row, offset) => {
-    const index = first + offset;
-    const key = id(row);
-    return html`<div role="row" key=${key} aria-rowindex=${index + 2} aria-selected=${key === selected} tabindex=${index === at ? 0 : -1} class="row"
+        const index = first + offset;
+        const key = id(row);
+        return html`<div role="row" key=${key} aria-rowindex=${index + 2} aria-selected=${key === selected} tabindex=${index === at ? 0 : -1} class="row"
         style=${{ gridTemplateColumns: grid, height: `${view.row}px`, transform: `translateY(${index * view.row}px)` }}
-        onFocus=${() => setAt(index)} onClick=${(/** @type {MouseEvent} */ event) => { if (!(event.target instanceof Element && event.target.closest("a, button, input"))) open?.(row); }}>
+        onFocus=${() => setAt(index)} onClick=${(/** @type {MouseEvent} */ event) => {
+          if (!(event.target instanceof Element && event.target.closest("a, button, input"))) open?.(row);
+        }}>
         ${columns.map((column) => html`<span role="gridcell" class=${column.class}>${column.cell(row)}</span>`)}</div>`;
-  })}</div>
+      })}</div>
     ${!rows.length && (loading ? html`<div class="waiting-rows">${Array.from({ length: 8 }, () => html`<div></div>`)}</div>` : empty)}
   </div>`;
 }

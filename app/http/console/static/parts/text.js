@@ -18,12 +18,22 @@ export function Value({ value, open = false, onOpen }) {
   const [opened, setOpened] = useState(open);
   const text = typeof value === "string" ? quoted(value) : write(value, 0);
   const folded = isLong(value) && !opened;
-  return html`<code class="value"><${Text} value=${folded ? text.slice(0, LONG) : text} lines />${folded && html`… <button type="button" class="link"
-    onClick=${() => { setOpened(true); onOpen?.(); }}>Show all ${text.length.toLocaleString("en")} characters</button>`}</code>`;
+  return html`<code class="value"><${Text} value=${folded ? text.slice(0, LONG) : text} lines />${
+    folded &&
+    html`… <button type="button" class="link"
+    onClick=${() => {
+      setOpened(true);
+      onOpen?.();
+    }}>Show all ${text.length.toLocaleString("en")} characters</button>`
+  }</code>`;
 }
 
 /** A string as JSON, except that its lines are lines. @param {string} text */
-const quoted = (text) => `"${text.split("\n").map((line) => JSON.stringify(line).slice(1, -1)).join("\n")}"`;
+const quoted = (text) =>
+  `"${text
+    .split("\n")
+    .map((line) => JSON.stringify(line).slice(1, -1))
+    .join("\n")}"`;
 
 /** True if a value is shown folded. @param {unknown} value */
 export function isLong(value) {

@@ -19,16 +19,35 @@ export function Traffic() {
   const from = Math.floor(Date.now() / step) * step - ((days === 30 ? 30 : 24) - 1) * step;
   const times = Array.from({ length: days === 30 ? 30 : 24 }, (_, index) => from + index * step);
   const read = useRead(`traffic ${from} ${step}`, (signal) => counts(times, step, signal));
-  const ticks = useRead(`ticks ${from}`, async () => (can("audit") ? (await all("/v1/changes", { resource_type: "policy", from: new Date(from).toISOString(), limit: 100 }, 200)).map((/** @type {Change} */ each) => ({ at: Date.parse(each.timestamp), name: `${each.actorName} ${each.kind} ${/** @type {any} */ (each.after ?? each.before)?.name ?? ""}` })) : []));
-  const pick = (/** @type {number} */ index) => go(to("decisions", { from: new Date(times[index]).toISOString(), to: new Date(times[index] + step - 1).toISOString() }));
-  const sum = (/** @type {string} */ result) => (read.data?.by[result] ?? []).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0);
+  const ticks = useRead(`ticks ${from}`, async () =>
+    can("audit")
+      ? (
+          await all("/v1/changes", { resource_type: "policy", from: new Date(from).toISOString(), limit: 100 }, 200)
+        ).map((/** @type {Change} */ each) => ({
+          at: Date.parse(each.timestamp),
+          name: `${each.actorName} ${each.kind} ${/** @type {any} */ (each.after ?? each.before)?.name ?? ""}`,
+        }))
+      : [],
+  );
+  const pick = (/** @type {number} */ index) =>
+    go(
+      to("decisions", {
+        from: new Date(times[index]).toISOString(),
+        to: new Date(times[index] + step - 1).toISOString(),
+      }),
+    );
+  const sum = (/** @type {string} */ result) =>
+    (read.data?.by[result] ?? []).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0);
   return html`<section class="card stack"><header class="line"><h2>Decisions</h2>${read.data && RESULTS.map((each) => html`<span class="number"><i class=${`dot ${each}`}></i> <b>${sum(each).toLocaleString("en")}</b> <span class="muted">${each}</span></span>`)}<span class="spring"></span>
       <div class="switch" role="group" aria-label="Span"><button type="button" aria-pressed=${days === 1} onClick=${() => setParams({ span: null })}>24 h</button><button type="button" aria-pressed=${days === 30} onClick=${() => setParams({ span: "30d" })}>30 d</button></div></header>
     <${Problem} error=${read.error} />
     ${read.data ? html`<${Chart} times=${times} step=${step} label=${`Decisions in the last ${days === 30 ? "30 days" : "24 hours"}`} series=${RESULTS.map((name) => ({ name, values: read.data?.by[name] ?? [] }))} ticks=${ticks.data ?? []} pick=${pick} />` : read.slow && html`<${Skeleton} />`}</section>
-    ${read.data && html`<div class="three"><${Top} title="Top agents" rows=${read.data.agents} href=${(/** @type {string} */ id) => to("decisions", { agent_id: id })} name=${(/** @type {string} */ id) => html`<${AgentName} id=${id} />`} />
+    ${
+      read.data &&
+      html`<div class="three"><${Top} title="Top agents" rows=${read.data.agents} href=${(/** @type {string} */ id) => to("decisions", { agent_id: id })} name=${(/** @type {string} */ id) => html`<${AgentName} id=${id} />`} />
       <${Top} title="Top tools" rows=${read.data.tools} href=${(/** @type {string} */ name) => to("decisions", { tool_name: name })} name=${(/** @type {string} */ name) => html`<code><${Text} value=${name} /></code>`} />
-      <${Top} title="Top codes" rows=${read.data.codes} name=${(/** @type {string} */ name) => html`<code>${name}</code>`} /></div>`}`;
+      <${Top} title="Top codes" rows=${read.data.codes} name=${(/** @type {string} */ name) => html`<code>${name}</code>`} /></div>`
+    }`;
 }
 
 /** @param {{title: string, rows: [string, number][], href?: (value: string) => string, name: (value: string) => any}} props */
@@ -44,9 +63,22 @@ function Top({ title, rows, href, name }) {
 async function counts(times, step, signal) {
   const from = new Date(times[0]).toISOString();
   const to = new Date(times[times.length - 1] + step - 1).toISOString();
-  const count = async (/** @type {Record<string, any>} */ query) => (await get("/v1/audit-logs/counts", { from, to, limit: 6, ...query }, signal)).data.values;
-  const [results, ...tops] = await Promise.all([count({ by: "result", step: step / 1000 }), ...["agent", "tool", "code"].map((by) => count({ by }))]);
-  const by = Object.fromEntries(RESULTS.map((name) => [name, (results.find((/** @type {any} */ each) => each.value === name)?.counts ?? times.map(() => 0)).map(Number)]));
-  const [agents, tools, codes] = tops.map((values) => values.filter((/** @type {any} */ each) => each.value !== null).map((/** @type {any} */ each) => [each.value, Number(each.count)]));
+  const count = async (/** @type {Record<string, any>} */ query) =>
+    (await get("/v1/audit-logs/counts", { from, to, limit: 6, ...query }, signal)).data.values;
+  const [results, ...tops] = await Promise.all([
+    count({ by: "result", step: step / 1000 }),
+    ...["agent", "tool", "code"].map((by) => count({ by })),
+  ]);
+  const by = Object.fromEntries(
+    RESULTS.map((name) => [
+      name,
+      (results.find((/** @type {any} */ each) => each.value === name)?.counts ?? times.map(() => 0)).map(Number),
+    ]),
+  );
+  const [agents, tools, codes] = tops.map((values) =>
+    values
+      .filter((/** @type {any} */ each) => each.value !== null)
+      .map((/** @type {any} */ each) => [each.value, Number(each.count)]),
+  );
   return { by, agents, tools, codes };
 }

@@ -7,22 +7,34 @@ import { Problem } from "./loading.js";
 import { Pill, Text } from "./text.js";
 
 /** "1 entry", "1,204 entries". @param {unknown} count @param {string} one @param {string} [many] */
-export const words = (count, one, many = `${one}s`) => `${Number(count).toLocaleString("en")} ${Number(count) === 1 ? one : many}`;
+export const words = (count, one, many = `${one}s`) =>
+  `${Number(count).toLocaleString("en")} ${Number(count) === 1 ? one : many}`;
 
 /** @param {{finding: any}} props */
-export const Finding = ({ finding }) => html`<div class="alert" role="alert"><div class="stack"><p><b>The log has been ${finding.fault}</b> in ${finding.part}, segment ${finding.segment}.</p><p><${Text} value=${finding.message} /></p>
+export const Finding = ({
+  finding,
+}) => html`<div class="alert" role="alert"><div class="stack"><p><b>The log has been ${finding.fault}</b> in ${finding.part}, segment ${finding.segment}.</p><p><${Text} value=${finding.message} /></p>
   <p>Keep the store's files as they are, compare with an archive or a checkpoint that is kept elsewhere, and find out who could write to the store. Decisions go on; what is proven ends before this segment.</p></div></div>`;
 
 /** What was pasted, as parameters: the line of an earlier verification, or a signed checkpoint. @param {string} text */
 function compared(text) {
-  const lines = text.trim().split(/\r?\n/).map((each) => each.trim());
+  const lines = text
+    .trim()
+    .split(/\r?\n/)
+    .map((each) => each.trim());
   return lines.length > 1 ? { note: `${lines.slice(0, 3).join("\n")}\n` } : { checkpoint: lines[0] || undefined };
 }
 
 /** @param {{total: number}} props */
 export function Verify({ total }) {
   const [text, setText] = useState("");
-  const [state, setState] = useState(/** @type {{running: boolean, entries: number, segments: number, last?: any, error?: unknown}} */ ({ running: false, entries: 0, segments: 0 }));
+  const [state, setState] = useState(
+    /** @type {{running: boolean, entries: number, segments: number, last?: any, error?: unknown}} */ ({
+      running: false,
+      entries: 0,
+      segments: 0,
+    }),
+  );
   const stop = useRef(new AbortController());
   useEffect(() => () => stop.current.abort(), []);
   const run = async () => {
@@ -50,7 +62,13 @@ export function Verify({ total }) {
     <div class="buttons start"><button type="button" class="primary" disabled=${state.running || !can("audit")} title=${lacks("audit")} onClick=${run}>Verify now</button>${state.running && html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>`}</div>
     ${state.running && html`<p role="status">${words(state.entries, "entry", "entries")} of about ${Number(total).toLocaleString("en")} <progress max=${Number(total)} value=${state.entries} aria-label="Verified"></progress></p>`}
     <${Problem} error=${state.error} />
-    ${last && !state.running && (last.finding ? html`<${Finding} finding=${last.finding} />` : html`<div class="stack" role="status"><p class="verdict"><${Pill} is="intact" /> ${words(state.entries, "entry", "entries")} in ${words(state.segments, "segment")} and ${words(last.changes, "change")} verified; ${words(last.unsealed, "entry", "entries")} not sealed yet.</p>
+    ${
+      last &&
+      !state.running &&
+      (last.finding
+        ? html`<${Finding} finding=${last.finding} />`
+        : html`<div class="stack" role="status"><p class="verdict"><${Pill} is="intact" /> ${words(state.entries, "entry", "entries")} in ${words(state.segments, "segment")} and ${words(last.changes, "change")} verified; ${words(last.unsealed, "entry", "entries")} not sealed yet.</p>
       ${last.checkpoint && html`<div class="secret"><span class="small muted">Checkpoint, to keep elsewhere</span><code>${last.checkpoint}</code><${CopyButton} text=${last.checkpoint} label="Copy" /></div>`}
-      <details><summary class="muted">What was checked, and what was not</summary><ul class="words">${last.checked.map((/** @type {string} */ each) => html`<li>✓ <${Text} value=${each} /></li>`)}${last.unchecked.map((/** @type {string} */ each) => html`<li>not: <${Text} value=${each} /></li>`)}</ul></details></div>`)}</section>`;
+      <details><summary class="muted">What was checked, and what was not</summary><ul class="words">${last.checked.map((/** @type {string} */ each) => html`<li>✓ <${Text} value=${each} /></li>`)}${last.unchecked.map((/** @type {string} */ each) => html`<li>not: <${Text} value=${each} /></li>`)}</ul></details></div>`)
+    }</section>`;
 }

@@ -23,10 +23,16 @@ export const Why = (props) => html`<${One} key=${props.id} ...${props} />`;
 
 /** @param {Props} props */
 function One({ id, close, known, about = [], previous, next }) {
-  const entry = useRead(`entry ${id}`, async (signal) => /** @type {Entry} */ (known ?? (await get(`/v1/audit-logs/${id}`, {}, signal)).data));
+  const entry = useRead(
+    `entry ${id}`,
+    async (signal) => /** @type {Entry} */ (known ?? (await get(`/v1/audit-logs/${id}`, {}, signal)).data),
+  );
   const isDecision = entry.data !== undefined && !entry.data.type;
-  const why = useRead(`why ${id} ${isDecision}`, async (signal) => (isDecision
-    ? /** @type {PastExplanation} */ ((await get(`/v1/audit-logs/${id}/explanation`, {}, signal)).data) : undefined));
+  const why = useRead(`why ${id} ${isDecision}`, async (signal) =>
+    isDecision
+      ? /** @type {PastExplanation} */ ((await get(`/v1/audit-logs/${id}/explanation`, {}, signal)).data)
+      : undefined,
+  );
   const link = () => location.href;
   useKeys({
     y: () => navigator.clipboard.writeText(link()),
@@ -36,8 +42,12 @@ function One({ id, close, known, about = [], previous, next }) {
   const [testing, setTesting] = useState(false);
   const prove = async () => save(`${id}.tlog-proof`, (await get(`/v1/audit-logs/${id}/proof`)).data);
   const data = entry.data;
-  const title = data ? html`<${Fragment}>${data.type ? html`<${Tag}>${data.type}: ${happened(data)}<//>` : html`<${Pill} is=${data.result} />`} <code><${Text} value=${data.toolName} /></code><//>` : "Decision";
-  const actions = data && html`<${Fragment}>
+  const title = data
+    ? html`<${Fragment}>${data.type ? html`<${Tag}>${data.type}: ${happened(data)}<//>` : html`<${Pill} is=${data.result} />`} <code><${Text} value=${data.toolName} /></code><//>`
+    : "Decision";
+  const actions =
+    data &&
+    html`<${Fragment}>
     ${can("read", "policies") && !data.type && html`<a class="button" href=${to("what-if", { entry: id })}>What if…</a>`}
     ${can("read", "policies") && !data.type && html`<button type="button" aria-expanded=${testing} onClick=${() => setTesting(!testing)}>Make a test</button>`}
     <${Action} act=${prove} failed=${setUnproved}>Proof<//>
@@ -54,7 +64,8 @@ function One({ id, close, known, about = [], previous, next }) {
 
 /** @param {{entry: Entry, why: import("./read.js").Reading<PastExplanation | undefined>, about: Entry[]}} props */
 function Body({ entry, why, about }) {
-  const filter = (/** @type {Record<string, string | null>} */ changes) => () => setParams({ entry: null, ...changes }, { replace: false });
+  const filter = (/** @type {Record<string, string | null>} */ changes) => () =>
+    setParams({ entry: null, ...changes }, { replace: false });
   const explained = why.data;
   const context = /** @type {Record<string, any>} */ (entry.context ?? {});
   return html`<p class="reason"><${Text} value=${entry.reason} /></p>
@@ -62,8 +73,11 @@ function Body({ entry, why, about }) {
       <dt>Agent</dt><dd><${AgentName} id=${entry.agentId} link /> <button type="button" class="link small" onClick=${filter({ agent_id: entry.agentId })}>only this one</button></dd>
       ${entry.action !== "authorize" && html`<dt>Action</dt><dd><code><${Text} value=${entry.action} /></code></dd>`}
       ${entry.code && html`<dt>Code</dt><dd><code>${entry.code}</code></dd>`}
-      ${entry.policyId && html`<dt>Policy</dt><dd><${PolicyName} id=${entry.policyId} />${entry.policyVersion ? html` <${Tag}>v${entry.policyVersion}<//>` : ""}
-        ${entry.rule && html` <span class="muted">rule ${entry.rule.index + 1}, <code>${entry.rule.type}</code></span>`}</dd>`}
+      ${
+        entry.policyId &&
+        html`<dt>Policy</dt><dd><${PolicyName} id=${entry.policyId} />${entry.policyVersion ? html` <${Tag}>v${entry.policyVersion}<//>` : ""}
+        ${entry.rule && html` <span class="muted">rule ${entry.rule.index + 1}, <code>${entry.rule.type}</code></span>`}</dd>`
+      }
       <dt>Key</dt><dd><${KeyName} id=${entry.keyId} /> <button type="button" class="link small" onClick=${filter({ key_id: entry.keyId })}>only this one</button></dd>
       ${entry.subject && html`<dt>Workload</dt><dd><code><${Text} value=${entry.subject} /></code></dd>`}
       ${["session", "user"].map((name) => typeof context[name] === "string" && html`<dt>${name === "user" ? "User" : "Session"}</dt><dd><code><${Text} value=${context[name]} /></code></dd>`)}
@@ -79,13 +93,17 @@ function Body({ entry, why, about }) {
     <${Json} title="Parameters" value=${entry.parameters} />
     ${entry.context !== undefined && html`<${Json} title="Context" value=${entry.context} />`}
     ${entry.shadow && html`<p class="note">With the shadow policy <${PolicyName} id=${entry.shadow.policyId} /> it would have been <b>${entry.shadow.result}</b>.</p>`}
-    ${!entry.type && html`<section class="stack"><h3>Rule by rule</h3>
-      ${explained ? html`<${Trace} policies=${explained.policies} decidedBy=${explained.policyId} rule=${explained.rule} unknown=${explained.unknown} />` : why.error ? html`<${NoTrace} error=${why.error} />` : html`<${Skeleton} rows=${4} />`}</section>`}`;
+    ${
+      !entry.type &&
+      html`<section class="stack"><h3>Rule by rule</h3>
+      ${explained ? html`<${Trace} policies=${explained.policies} decidedBy=${explained.policyId} rule=${explained.rule} unknown=${explained.unknown} />` : why.error ? html`<${NoTrace} error=${why.error} />` : html`<${Skeleton} rows=${4} />`}</section>`
+    }`;
 }
 
 /** @param {{error: unknown}} props */
 function NoTrace({ error }) {
-  if (error instanceof Refused && error.code === "VERSION_NOT_KEPT") return html`<p class="note calm"><${Text} value=${error.message} /></p>`;
+  if (error instanceof Refused && error.code === "VERSION_NOT_KEPT")
+    return html`<p class="note calm"><${Text} value=${error.message} /></p>`;
   return html`<${Problem} error=${error} />`;
 }
 

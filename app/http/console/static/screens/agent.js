@@ -14,21 +14,40 @@ import { param, place, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
 /** @type {Record<string, [string, Function]>} */
-const TABS = { tools: ["Tools", AgentTools], limits: ["Limits", AgentLimits], policies: ["Policies", AgentPolicies], decisions: ["Decisions", AgentDecisions], changes: ["Changes", AgentChanges] };
+const TABS = {
+  tools: ["Tools", AgentTools],
+  limits: ["Limits", AgentLimits],
+  policies: ["Policies", AgentPolicies],
+  decisions: ["Decisions", AgentDecisions],
+  changes: ["Changes", AgentChanges],
+};
 
 /** @param {{id: string}} props */
 export function Screen({ id }) {
-  const read = useRead(`agent ${id}`, async (signal) => /** @type {Agent} */ ((await get(`/v1/agents/${encodeURIComponent(id)}`, {}, signal)).data));
+  const read = useRead(
+    `agent ${id}`,
+    async (signal) => /** @type {Agent} */ ((await get(`/v1/agents/${encodeURIComponent(id)}`, {}, signal)).data),
+  );
   const [asking, setAsking] = useState(/** @type {null | "suspended" | "active" | "revoked"} */ (null));
-  useEffect(() => { policies.all; }, []);
+  useEffect(() => {
+    policies.all;
+  }, []);
   const agent = read.data;
   const tab = param("tab") in TABS ? param("tab") : "tools";
-  if (!agent) return html`<div class="page"><div class="head"><${Back} /><h1>Agent</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
-  const open = [...approvals.value.values()].filter((each) => each.agentId === agent.id && each.status === "pending").length;
+  if (!agent)
+    return html`<div class="page"><div class="head"><${Back} /><h1>Agent</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
+  const open = [...approvals.value.values()].filter(
+    (each) => each.agentId === agent.id && each.status === "pending",
+  ).length;
   // Somebody else has changed the agent: the next press is on what they have made of it.
-  const again = (/** @type {unknown} */ error) => { read.reload(); throw error; };
+  const again = (/** @type {unknown} */ error) => {
+    read.reload();
+    throw error;
+  };
   const change = async (/** @type {string} */ reason) => {
-    await ask("PATCH", `/v1/agents/${agent.id}`, { body: { status: asking }, ifMatch: agent.version, reason }).catch(again);
+    await ask("PATCH", `/v1/agents/${agent.id}`, { body: { status: asking }, ifMatch: agent.version, reason }).catch(
+      again,
+    );
     setAsking(null);
     read.reload();
     agents.refresh();
@@ -41,13 +60,20 @@ export function Screen({ id }) {
     ${agent.tripped && html`<p class="note">The denial breaker of <${PolicyName} id=${agent.tripped.policyId} /> suspended it. <a href=${to("decisions", { entry: agent.tripped.decisionId })}>The last denial</a></p>`}
     <nav class="tabs" aria-label="Parts of the agent">${Object.entries(TABS).map(([name, [words]]) => html`<a href=${`${place.value.path}?tab=${name}`} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
     <${Tab} agent=${agent} key=${`${tab} ${agent.version}`} />
-    ${asking && html`<${Confirm} title=${{ suspended: `Stop ${agent.name}`, active: `Activate ${agent.name}`, revoked: `Revoke ${agent.name}` }[asking]} button=${{ suspended: "Stop", active: "Activate", revoked: "Revoke for good" }[asking]}
+    ${
+      asking &&
+      html`<${Confirm} title=${{ suspended: `Stop ${agent.name}`, active: `Activate ${agent.name}`, revoked: `Revoke ${agent.name}` }[asking]} button=${{ suspended: "Stop", active: "Activate", revoked: "Revoke for good" }[asking]}
       danger=${asking !== "active"} reason="needed" name=${asking === "revoked" ? agent.name : undefined} close=${() => setAsking(null)} act=${change}>
-      <p>${asking === "active" ? "Its policies decide about its calls again, on every replica from now on."
-    : `All calls of this agent are denied on every replica from now on.${open ? ` ${open} pending ${open === 1 ? "approval ends" : "approvals end"}; approved ones that were not used yet end, too.` : " Approved calls that were not made yet can no longer be made."}${asking === "revoked" ? " This is final: a revoked agent cannot become active again." : " Activate takes it back."}`}</p><//>`}</div>`;
+      <p>${
+        asking === "active"
+          ? "Its policies decide about its calls again, on every replica from now on."
+          : `All calls of this agent are denied on every replica from now on.${open ? ` ${open} pending ${open === 1 ? "approval ends" : "approvals end"}; approved ones that were not used yet end, too.` : " Approved calls that were not made yet can no longer be made."}${asking === "revoked" ? " This is final: a revoked agent cannot become active again." : " Activate takes it back."}`
+      }</p><//>`
+    }</div>`;
 }
 
-const Back = () => html`<a class="quiet square" href=${to("agents")} aria-label="All agents"><${Icon} name="back" /></a>`;
+const Back = () =>
+  html`<a class="quiet square" href=${to("agents")} aria-label="All agents"><${Icon} name="back" /></a>`;
 
 /** @param {{agent: Agent, ask: (to: "suspended" | "active" | "revoked") => void}} props */
 function Actions({ agent, ask: choose }) {

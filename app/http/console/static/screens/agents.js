@@ -15,20 +15,60 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 
 export function Screen() {
   const [dialog, setDialog] = useState(/** @type {null | "new" | "stop"} */ (null));
-  useEffect(() => { agents.look(); }, []);
+  useEffect(() => {
+    agents.look();
+  }, []);
   const day = useDayCounts(can("read", "audit"));
   const text = param("q").toLowerCase();
   const status = param("status");
-  const found = [...(agents.all?.values() ?? [])].filter((each) => (!status || each.status === status)
-    && (!text || `${each.name} ${each.alias ?? ""} ${each.groups.join(" ")}`.toLowerCase().includes(text)));
+  const found = [...(agents.all?.values() ?? [])].filter(
+    (each) =>
+      (!status || each.status === status) &&
+      (!text || `${each.name} ${each.alias ?? ""} ${each.groups.join(" ")}`.toLowerCase().includes(text)),
+  );
   /** @type {import("../parts/table.js").Column<Agent>[]} */
   const columns = [
-    { name: "Name", width: "minmax(140px, 2fr)", class: "c-tool", cell: (row) => html`<b><${Text} value=${row.name} /></b>` },
-    { name: "Status", width: "120px", class: "c-result", cell: (row) => html`<${Pill} is=${row.status} />${row.tripped && html` <${Tag} title="A denial breaker suspended it">breaker<//>`}` },
-    { name: "Alias", width: "minmax(90px, 1fr)", class: "c-time", cell: (row) => html`<code>${row.alias ?? ""}</code>` },
-    { name: "Groups", width: "minmax(100px, 1.2fr)", class: "c-agent", cell: (row) => row.groups.map((each) => html`<${Tag}>${each}<//> `) },
-    { name: "Tools", width: "minmax(150px, 1.6fr)", class: "c-why", cell: (row) => html`<${ToolCounts} agent=${row} />` },
-    ...(day ? [{ name: "Last 24 h", width: "140px", class: "number c-then", cell: (/** @type {Agent} */ row) => html`<${DayCount} agent=${row} day=${day} />` }] : []),
+    {
+      name: "Name",
+      width: "minmax(140px, 2fr)",
+      class: "c-tool",
+      cell: (row) => html`<b><${Text} value=${row.name} /></b>`,
+    },
+    {
+      name: "Status",
+      width: "120px",
+      class: "c-result",
+      cell: (row) =>
+        html`<${Pill} is=${row.status} />${row.tripped && html` <${Tag} title="A denial breaker suspended it">breaker<//>`}`,
+    },
+    {
+      name: "Alias",
+      width: "minmax(90px, 1fr)",
+      class: "c-time",
+      cell: (row) => html`<code>${row.alias ?? ""}</code>`,
+    },
+    {
+      name: "Groups",
+      width: "minmax(100px, 1.2fr)",
+      class: "c-agent",
+      cell: (row) => row.groups.map((each) => html`<${Tag}>${each}<//> `),
+    },
+    {
+      name: "Tools",
+      width: "minmax(150px, 1.6fr)",
+      class: "c-why",
+      cell: (row) => html`<${ToolCounts} agent=${row} />`,
+    },
+    ...(day
+      ? [
+          {
+            name: "Last 24 h",
+            width: "140px",
+            class: "number c-then",
+            cell: (/** @type {Agent} */ row) => html`<${DayCount} agent=${row} day=${day} />`,
+          },
+        ]
+      : []),
     { name: "Changed", width: "90px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.updatedAt} />` },
   ];
   return html`<div class="page full"><div class="head"><h1>Agents</h1><span class="spring"></span>
@@ -46,12 +86,28 @@ export function Screen() {
 /** @param {{close: () => void}} props */
 function NewAgent({ close }) {
   return html`<${Form} title="New agent" button="Create" close=${close} fields=${[
-    { name: "name", label: "Name", required: true }, { name: "alias", label: "Alias (optional)", note: "A short name that calls may use instead of the id, such as refund-bot" },
-    { name: "groups", label: "Groups (optional)", note: "Separated by spaces; policies of a group govern all its agents" }, { name: "description", label: "Description (optional)", lines: 3 }]}
+    { name: "name", label: "Name", required: true },
+    {
+      name: "alias",
+      label: "Alias (optional)",
+      note: "A short name that calls may use instead of the id, such as refund-bot",
+    },
+    {
+      name: "groups",
+      label: "Groups (optional)",
+      note: "Separated by spaces; policies of a group govern all its agents",
+    },
+    { name: "description", label: "Description (optional)", lines: 3 },
+  ]}
     send=${async (/** @type {Record<string, string>} */ given, /** @type {string} */ reason) => {
-    const body = { name: given.name, ...(given.alias && { alias: given.alias }), ...(given.description && { description: given.description }), groups: given.groups.split(/[\s,]+/).filter(Boolean) };
-    const { data } = await ask("POST", "/v1/agents", { body, reason });
-    await agents.refresh();
-    go(to(`agents/${data.alias ?? data.id}`));
-  }} />`;
+      const body = {
+        name: given.name,
+        ...(given.alias && { alias: given.alias }),
+        ...(given.description && { description: given.description }),
+        groups: given.groups.split(/[\s,]+/).filter(Boolean),
+      };
+      const { data } = await ask("POST", "/v1/agents", { body, reason });
+      await agents.refresh();
+      go(to(`agents/${data.alias ?? data.id}`));
+    }} />`;
 }

@@ -18,9 +18,14 @@ export function Screen({ id }) {
 
 /** @param {{id: string}} props */
 function One({ id }) {
-  const read = useRead(`approval ${id}`, async (signal) => { const { data } = await get(`/v1/approvals/${encodeURIComponent(id)}`, {}, signal); noteApproval(data); return data; });
+  const read = useRead(`approval ${id}`, async (signal) => {
+    const { data } = await get(`/v1/approvals/${encodeURIComponent(id)}`, {}, signal);
+    noteApproval(data);
+    return data;
+  });
   const shown = useRef(read.data);
-  for (const each of [read.data, approvals.value.get(id)]) if (each && !(shown.current?.version > each.version)) shown.current = each;
+  for (const each of [read.data, approvals.value.get(id)])
+    if (each && !(shown.current?.version > each.version)) shown.current = each;
   const approval = shown.current;
   return html`<div class="page narrow"><div class="head"><a class="quiet square" href=${to("approvals")} aria-label="All approvals"><${Icon} name="back" /></a><h1>Approval</h1></div>
     <${Problem} error=${!approval && read.error} retry=${read.reload} />
@@ -29,19 +34,32 @@ function One({ id }) {
 
 function Many() {
   const status = param("status") || "pending";
-  const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
+  const pending = [...approvals.value.values()]
+    .filter((each) => each.status === "pending")
+    .sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
   // Every card stays where it was drawn first until the screen is left, whoever decides it and whatever comes: a second
   // click, or one that was on its way, must not reach the buttons of another card.
   const [drawn, setDrawn] = useState(/** @type {Block[]} */ ([]));
   place(pending, drawn);
   const forgotten = drawn.some(({ ids }) => ids.some((id) => !approvals.value.has(id)));
-  const blocks = drawn.map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) })).filter((each) => each.list.length);
+  const blocks = drawn
+    .map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) }))
+    .filter((each) => each.list.length);
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}<span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
-    ${status !== "pending" ? html`<${Later} key=${status} load=${decided} name="History" status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
-    : forgotten ? html`<${Empty} title="Many were decided meanwhile" icon="approvals"><button type="button" onClick=${() => setDrawn([])}>Show those that wait</button><//>`
-    : !blocks.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
-      : html`<div class="cards">${blocks.map(({ key, together, list }) => (together ? html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} />` : html`<${ApprovalCard} key=${key} approval=${list[0]} />`))}</div>`}
+    ${
+      status !== "pending"
+        ? html`<${Later} key=${status} load=${decided} name="History" status=${status} />`
+        : !approvalsRead.value
+          ? approvalsError.value
+            ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />`
+            : html`<${Skeleton} />`
+          : forgotten
+            ? html`<${Empty} title="Many were decided meanwhile" icon="approvals"><button type="button" onClick=${() => setDrawn([])}>Show those that wait</button><//>`
+            : !blocks.length
+              ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
+              : html`<div class="cards">${blocks.map(({ key, together, list }) => (together ? html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} />` : html`<${ApprovalCard} key=${key} approval=${list[0]} />`))}</div>`
+    }
     <${Later} load=${decided} name="DecidedWithin" /></div>`;
 }
 
@@ -59,7 +77,11 @@ function place(pending, blocks) {
   const found = new Map();
   for (const each of pending) {
     if (known.has(each.id)) continue;
-    const key = each.plan ? `plan ${each.plan.id}` : each.context?.session ? `session ${each.agentId} ${each.context.session}` : each.id;
+    const key = each.plan
+      ? `plan ${each.plan.id}`
+      : each.context?.session
+        ? `session ${each.agentId} ${each.context.session}`
+        : each.id;
     found.set(key, [...(found.get(key) ?? []), each]);
   }
   const fresh = [];
@@ -67,7 +89,12 @@ function place(pending, blocks) {
     const ids = list.map((each) => each.id);
     const plan = list[0].plan && blocks.find((each) => each.key === key);
     if (plan) plan.ids.push(...ids);
-    else fresh.push({ key: list[0].plan ? key : ids[0], together: ids.length > 1 || Number(list[0].plan?.calls ?? 1) > 1, ids });
+    else
+      fresh.push({
+        key: list[0].plan ? key : ids[0],
+        together: ids.length > 1 || Number(list[0].plan?.calls ?? 1) > 1,
+        ids,
+      });
   }
   blocks.push(...fresh.filter((each) => each.together), ...fresh.filter((each) => !each.together));
 }

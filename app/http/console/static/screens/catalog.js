@@ -18,34 +18,70 @@ export function Screen() {
   const [failed, setFailed] = useState(/** @type {unknown} */ (null));
   const [removing, setRemoving] = useState(/** @type {Tool | null} */ (null));
   const pasted = useRef(""); // what was sent and is not in the catalogue yet: the list can be looked at before it is sent again
-  useEffect(() => { tools.look(); }, []);
+  useEffect(() => {
+    tools.look();
+  }, []);
   const text = param("q").toLowerCase();
-  const shown = [...(tools.all?.values() ?? [])].filter((each) => `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text));
+  const shown = [...(tools.all?.values() ?? [])].filter((each) =>
+    `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text),
+  );
   const why = lacks("policies");
   // The list is read after its version, so that what is shown is never older than what is named.
-  const look = async () => { const { etag } = await get("/v1/catalog", { limit: 1 }); await tools.refresh(); if (tools.error) throw tools.error; setSeen(etag); };
+  const look = async () => {
+    const { etag } = await get("/v1/catalog", { limit: 1 });
+    await tools.refresh();
+    if (tools.error) throw tools.error;
+    setSeen(etag);
+  };
   const overtaken = async (/** @type {unknown} */ error) => {
     if (!(error instanceof Refused) || error.status !== 412) throw error;
     await look();
-    throw new Error("Somebody else has changed the catalogue since you opened this. The list behind this is as it is now; what you pasted stays if you close this to look at it.");
+    throw new Error(
+      "Somebody else has changed the catalogue since you opened this. The list behind this is as it is now; what you pasted stays if you close this to look at it.",
+    );
   };
   return html`<div class="page"><div class="head"><h1>Catalogue</h1><span class="spring"></span><${Action} class="primary" disabled=${why !== undefined} title=${why} act=${look} failed=${setFailed}>Import tools…<//>
       <p class="lead">The tools that are known. The service warns about a policy that does not fit them, and agents can ask which they may call.</p></div>
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name or description" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} /></div>
     <${Problem} error=${failed} /><${Problem} error=${!tools.all && tools.error} retry=${tools.refresh} />
-    ${!tools.all ? !tools.error && html`<${Skeleton} />` : !shown.length ? html`<${Empty} icon="catalog" title=${text ? "Nothing matches" : "No tool is known yet"}><p>${text ? "" : "Import the answer of an MCP server's tools/list."}</p><//>`
-    : html`<div class="list">${shown.map((each) => html`<section class="item" key=${each.name}><header><code><${Text} value=${each.name} /></code>${each.title && html`<b><${Text} value=${each.title} /></b>`}${!each.catalogued && html`<${Tag} title="Known only from the log">only seen in the log<//>`}
+    ${
+      !tools.all
+        ? !tools.error && html`<${Skeleton} />`
+        : !shown.length
+          ? html`<${Empty} icon="catalog" title=${text ? "Nothing matches" : "No tool is known yet"}><p>${text ? "" : "Import the answer of an MCP server's tools/list."}</p><//>`
+          : html`<div class="list">${shown.map(
+              (
+                each,
+              ) => html`<section class="item" key=${each.name}><header><code><${Text} value=${each.name} /></code>${each.title && html`<b><${Text} value=${each.title} /></b>`}${!each.catalogued && html`<${Tag} title="Known only from the log">only seen in the log<//>`}
         <span class="spring"></span><a class="link" href=${to("decisions", { tool_name: each.name })}>Decisions</a>${each.catalogued && html`<button type="button" class="link" disabled=${why !== undefined} onClick=${() => setRemoving(each)}>Remove…</button>`}</header>
         ${each.description && html`<p class="muted"><${Text} value=${each.description} lines /></p>`}
-        ${each.inputSchema && html`<details><summary class="small muted">Schema of its parameters${each.updatedAt ? html`, changed <${Time} at=${each.updatedAt} />` : ""}</summary><${Json} title="" value=${each.inputSchema} /></details>`}</section>`)}</div>`}
-    ${seen !== null && html`<${Form} title="Import tools" button="Import" large close=${() => setSeen(null)} fields=${[{ name: "text", label: "The answer of tools/list, or a list of tools", lines: 14, required: true, value: pasted.current, note: "The tools given replace those that are there." }]}
+        ${each.inputSchema && html`<details><summary class="small muted">Schema of its parameters${each.updatedAt ? html`, changed <${Time} at=${each.updatedAt} />` : ""}</summary><${Json} title="" value=${each.inputSchema} /></details>`}</section>`,
+            )}</div>`
+    }
+    ${
+      seen !== null &&
+      html`<${Form} title="Import tools" button="Import" large close=${() => setSeen(null)} fields=${[{ name: "text", label: "The answer of tools/list, or a list of tools", lines: 14, required: true, value: pasted.current, note: "The tools given replace those that are there." }]}
       send=${async (/** @type {Record<string, string>} */ given, /** @type {string} */ reason) => {
-    pasted.current = given.text;
-    const value = parse(given.text);
-    await ask("PUT", "/v1/catalog", { body: value.result ? value : { tools: Array.isArray(value) ? value : value.tools }, reason, ifMatch: seen || undefined }).catch(overtaken);
-    pasted.current = "";
-    setSeen(null);
-    tools.refresh();
-  }} />`}
-    ${removing && html`<${Confirm} title=${`Remove ${removing.name}`} button="Remove" danger close=${() => setRemoving(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", `/v1/catalog/tool/${encodeURIComponent(removing.name)}`, { reason }); setRemoving(null); tools.refresh(); }}><p>Only the description goes. Policies decide about its calls as before.</p><//>`}</div>`;
+        pasted.current = given.text;
+        const value = parse(given.text);
+        await ask("PUT", "/v1/catalog", {
+          body: value.result ? value : { tools: Array.isArray(value) ? value : value.tools },
+          reason,
+          ifMatch: seen || undefined,
+        }).catch(overtaken);
+        pasted.current = "";
+        setSeen(null);
+        tools.refresh();
+      }} />`
+    }
+    ${
+      removing &&
+      html`<${Confirm} title=${`Remove ${removing.name}`} button="Remove" danger close=${() => setRemoving(null)} act=${async (
+        /** @type {string} */ reason,
+      ) => {
+        await ask("DELETE", `/v1/catalog/tool/${encodeURIComponent(removing.name)}`, { reason });
+        setRemoving(null);
+        tools.refresh();
+      }}><p>Only the description goes. Policies decide about its calls as before.</p><//>`
+    }</div>`;
 }

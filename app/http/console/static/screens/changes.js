@@ -17,7 +17,9 @@ export function Screen() {
   const first = read.data?.next ?? "";
   // Older pages continue this first one; once it ends elsewhere, there would be a gap between.
   const after = `${key} ${first}`;
-  const [older, setOlder] = useState(/** @type {{after: string, changes: Change[], next: string}} */ ({ after: "", changes: [], next: "" }));
+  const [older, setOlder] = useState(
+    /** @type {{after: string, changes: Change[], next: string}} */ ({ after: "", changes: [], next: "" }),
+  );
   const more = older.after === after ? older : { after, changes: [], next: first };
   const [failed, setFailed] = useState(/** @type {unknown} */ (null));
   const load = async () => {

@@ -15,7 +15,9 @@ const more = () => import("../parts/more_filters.js");
 
 export function Screen() {
   const query = place.value.query;
-  const filters = Object.fromEntries(FILTERS.flatMap((name) => (query.get(name) ? [[name, /** @type {string} */ (query.get(name))]] : [])));
+  const filters = Object.fromEntries(
+    FILTERS.flatMap((name) => (query.get(name) ? [[name, /** @type {string} */ (query.get(name))]] : [])),
+  );
   const feed = useFeed(filters, !filters.to);
   const [all, setAll] = useState(false);
   const [exporting, setExporting] = useState(false);
@@ -29,14 +31,24 @@ export function Screen() {
     if (to > 80 && !feed.paused) pause(true, true);
     else if (to < 8 && feed.paused && byScroll.current) pause(false, true);
   };
-  useKeys({ p: () => pause(!feed.paused, false), y: () => navigator.clipboard.writeText(location.href), e: () => import("../parts/copy.js").then(({ curl }) => navigator.clipboard.writeText(curl("GET", address("/v1/audit-logs", filters)))) });
+  useKeys({
+    p: () => pause(!feed.paused, false),
+    y: () => navigator.clipboard.writeText(location.href),
+    e: () =>
+      import("../parts/copy.js").then(({ curl }) =>
+        navigator.clipboard.writeText(curl("GET", address("/v1/audit-logs", filters))),
+      ),
+  });
   const shown = useMemo(() => (all ? feed.entries : feed.entries.filter((each) => !each.type)), [feed.entries, all]);
   const entry = param("entry");
   const index = shown.findIndex((each) => each.id === entry);
   const open = (/** @type {string | null} */ id, replace = false) => setParams({ entry: id }, { replace });
-  const step = (/** @type {number} */ by) => (index >= 0 && shown[index + by] ? () => open(shown[index + by].id, true) : undefined);
+  const step = (/** @type {number} */ by) =>
+    index >= 0 && shown[index + by] ? () => open(shown[index + by].id, true) : undefined;
   const known = index >= 0 ? shown[index] : undefined;
-  const about = feed.entries.filter((each) => each.type && (each.decisionId === entry || (known?.approvalId && each.approvalId === known.approvalId)));
+  const about = feed.entries.filter(
+    (each) => each.type && (each.decisionId === entry || (known?.approvalId && each.approvalId === known.approvalId)),
+  );
   return html`<div class="page full">
     <div class="head"><h1>Decisions</h1><span class="spring"></span>
       <${Live} feed=${feed} toggle=${() => pause(!feed.paused, false)} />
@@ -63,13 +75,16 @@ function Live({ feed, toggle }) {
 /** The filters of the log, kept in the address. @param {{filters: Record<string, string>, all: boolean, setAll: (all: boolean) => void}} props */
 function Filters({ filters, all, setAll }) {
   const [opened, setOpened] = useState(false);
-  const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setParams({ [name]: event.target.value || null });
+  const set = (/** @type {string} */ name) => (/** @type {any} */ event) =>
+    setParams({ [name]: event.target.value || null });
   const sorted = [...(agents.all?.values() ?? [])].sort((a, b) => a.name.localeCompare(b.name));
   const given = MORE.filter((name) => filters[name]);
   return html`<div class="filters">
     <div class="chips" role="group" aria-label="Filters">
-      ${["allowed", "escalated", "denied"].map((result) => html`<button type="button" class="chip" aria-pressed=${filters.result === result}
-        onClick=${() => setParams({ result: filters.result === result ? null : result })}><i class=${`dot ${result}`}></i>${result}</button>`)}
+      ${["allowed", "escalated", "denied"].map(
+        (result) => html`<button type="button" class="chip" aria-pressed=${filters.result === result}
+        onClick=${() => setParams({ result: filters.result === result ? null : result })}><i class=${`dot ${result}`}></i>${result}</button>`,
+      )}
       <select aria-label="Agent" data-filter value=${filters.agent_id ?? ""} onChange=${set("agent_id")}><option value="">Every agent</option>
         ${sorted.map((each) => html`<option value=${each.id}>${each.name}</option>`)}
         ${filters.agent_id && !agents.find(filters.agent_id) && html`<option value=${filters.agent_id}>${filters.agent_id}</option>`}</select>

@@ -19,31 +19,90 @@ export function Screen() {
   const [ending, setEnding] = useState(/** @type {ApiKey | null} */ (null));
   const [rotating, setRotating] = useState(/** @type {ApiKey | null} */ (null));
   const [secret, setSecret] = useState(/** @type {{name: string, key: string} | null} */ (null));
-  useEffect(() => { keys.look(); }, []);
+  useEffect(() => {
+    keys.look();
+  }, []);
   /** @type {import("../parts/table.js").Column<ApiKey>[]} */
   const columns = [
-    { name: "Name", width: "minmax(150px, 1.6fr)", class: "c-tool", cell: (row) => html`<b><${Text} value=${row.name} /></b>` },
-    { name: "Begins with", width: "104px", class: "c-time", cell: (row) => html`<code class="muted">${row.prefix}…</code>` },
-    { name: "Scopes", width: "minmax(100px, 1.2fr)", class: "c-result", cell: (row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `) },
+    {
+      name: "Name",
+      width: "minmax(150px, 1.6fr)",
+      class: "c-tool",
+      cell: (row) => html`<b><${Text} value=${row.name} /></b>`,
+    },
+    {
+      name: "Begins with",
+      width: "104px",
+      class: "c-time",
+      cell: (row) => html`<code class="muted">${row.prefix}…</code>`,
+    },
+    {
+      name: "Scopes",
+      width: "minmax(100px, 1.2fr)",
+      class: "c-result",
+      cell: (row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `),
+    },
     { name: "Last used", width: "84px", class: "muted c-agent", cell: (row) => html`<${Time} at=${row.lastUsedAt} />` },
     { name: "Expires", width: "72px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.expiresAt} />` },
-    { name: "Notes", width: "140px", class: "c-mark", cell: (row) => marks(row, now.peek()).map((each) => html`<span class="tag warn">${each}</span> `) },
-    { name: "Actions", width: "172px", class: "right c-why", cell: (row) => html`<button type="button" class="quiet" onClick=${() => setRotating(row)}>Rotate…</button><button type="button" class="quiet" onClick=${() => setEnding(row)}>Revoke…</button>` },
+    {
+      name: "Notes",
+      width: "140px",
+      class: "c-mark",
+      cell: (row) => marks(row, now.peek()).map((each) => html`<span class="tag warn">${each}</span> `),
+    },
+    {
+      name: "Actions",
+      width: "172px",
+      class: "right c-why",
+      cell: (row) =>
+        html`<button type="button" class="quiet" onClick=${() => setRotating(row)}>Rotate…</button><button type="button" class="quiet" onClick=${() => setEnding(row)}>Revoke…</button>`,
+    },
   ];
   return html`<div class="page full"><div class="head"><h1>Keys</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New key</button></div>
     <${Problem} error=${!keys.all && keys.error} retry=${keys.refresh} />
     <${Table} label="API keys" tall columns=${columns} rows=${[...(keys.all?.values() ?? [])]} id=${(/** @type {ApiKey} */ row) => row.id} loading=${!keys.all && !keys.error} phone=${96} />
-    ${making && html`<${NewKey} close=${() => setMaking(false)} made=${(/** @type {{name: string, key: string}} */ made) => { setMaking(false); setSecret(made); keys.refresh(); }} />`}
-    ${secret && html`<${Secret} title=${`The key ${secret.name}`} lines=${[["The key", secret.key], ["For a shell", `export REMIT_API_KEY=${secret.key}`]]} close=${() => setSecret(null)} />`}
-    ${ending && html`<${Confirm} title=${`Revoke ${ending.name}`} button="Revoke" danger reason="needed" close=${() => setEnding(null)}
-      act=${async (/** @type {string} */ reason) => { await ask("DELETE", `/v1/api-keys/${ending.id}`, { reason }).catch(explain); setEnding(null); keys.refresh(); }}>
-      <p>Every later request with it is refused with 401, on every replica, and sessions that were made from it end. ${ending.lastUsedAt ? html`It was last used <${Time} at=${ending.lastUsedAt} />.` : "It was never used."} This is final.</p><//>`}
-    ${rotating && html`<${Rotate} of=${rotating} close=${() => setRotating(null)} made=${(/** @type {{name: string, key: string}} */ made) => { setRotating(null); setSecret(made); keys.refresh(); }} />`}</div>`;
+    ${
+      making &&
+      html`<${NewKey} close=${() => setMaking(false)} made=${(/** @type {{name: string, key: string}} */ made) => {
+        setMaking(false);
+        setSecret(made);
+        keys.refresh();
+      }} />`
+    }
+    ${
+      secret &&
+      html`<${Secret} title=${`The key ${secret.name}`} lines=${[
+        ["The key", secret.key],
+        ["For a shell", `export REMIT_API_KEY=${secret.key}`],
+      ]} close=${() => setSecret(null)} />`
+    }
+    ${
+      ending &&
+      html`<${Confirm} title=${`Revoke ${ending.name}`} button="Revoke" danger reason="needed" close=${() => setEnding(null)}
+      act=${async (/** @type {string} */ reason) => {
+        await ask("DELETE", `/v1/api-keys/${ending.id}`, { reason }).catch(explain);
+        setEnding(null);
+        keys.refresh();
+      }}>
+      <p>Every later request with it is refused with 401, on every replica, and sessions that were made from it end. ${ending.lastUsedAt ? html`It was last used <${Time} at=${ending.lastUsedAt} />.` : "It was never used."} This is final.</p><//>`
+    }
+    ${
+      rotating &&
+      html`<${Rotate} of=${rotating} close=${() => setRotating(null)} made=${(
+        /** @type {{name: string, key: string}} */ made,
+      ) => {
+        setRotating(null);
+        setSecret(made);
+        keys.refresh();
+      }} />`
+    }</div>`;
 }
 
 /** @param {unknown} error */
 function explain(error) {
-  if (error instanceof Refused && error.code === "LAST_ADMIN_KEY") error.message = "It is the last key with the scope admin: without it nobody could administer the workspace. Create another one first.";
+  if (error instanceof Refused && error.code === "LAST_ADMIN_KEY")
+    error.message =
+      "It is the last key with the scope admin: without it nobody could administer the workspace. Create another one first.";
   throw error;
 }
 
@@ -51,7 +110,12 @@ function explain(error) {
 function marks(key, at) {
   const used = Date.parse(key.lastUsedAt ?? key.createdAt);
   const ends = key.expiresAt ? Date.parse(key.expiresAt) : Infinity;
-  return [ends < at && "expired", ends > at && ends < at + 7 * DAY && "expires soon", at - used > 30 * DAY && "unused for 30 days", ends === Infinity && key.scopes.includes("admin") && "admin, never expires"].filter(Boolean);
+  return [
+    ends < at && "expired",
+    ends > at && ends < at + 7 * DAY && "expires soon",
+    at - used > 30 * DAY && "unused for 30 days",
+    ends === Infinity && key.scopes.includes("admin") && "admin, never expires",
+  ].filter(Boolean);
 }
 
 /** @param {{of: ApiKey, close: () => void, made: (made: {name: string, key: string}) => void}} props */
@@ -59,10 +123,13 @@ function Rotate({ of, close, made }) {
   const [overlap, setOverlap] = useState("3600");
   return html`<${Confirm} title=${`Rotate ${of.name}`} button="Rotate" close=${close}
       act=${async (/** @type {string} */ reason) => {
-    const { data } = await ask("POST", `/v1/api-keys/${of.id}/rotate`, { body: { overlapSeconds: Number(overlap) }, reason });
-    const key = data.key?.key ? data.key : data;
-    made({ name: key.name ?? of.name, key: key.key });
-  }}>
+        const { data } = await ask("POST", `/v1/api-keys/${of.id}/rotate`, {
+          body: { overlapSeconds: Number(overlap) },
+          reason,
+        });
+        const key = data.key?.key ? data.key : data;
+        made({ name: key.name ?? of.name, key: key.key });
+      }}>
     <label>The old key goes on working for<select value=${overlap} onChange=${(/** @type {any} */ event) => setOverlap(event.target.value)}><option value="0">no time at all</option><option value="3600">1 hour</option><option value="86400">1 day</option><option value="604800">7 days</option></select></label>
     <p>A new key with the same name, scopes and agents is made and shown once.</p><//>`;
 }

@@ -13,7 +13,10 @@ import { html } from "../vendor/preact.js";
 const count = (/** @type {unknown} */ value) => Number(value).toLocaleString("en");
 
 export function Screen() {
-  const status = useRead("log status", async (signal) => /** @type {any} */ ((await get("/v1/audit-logs/status", {}, signal)).data));
+  const status = useRead(
+    "log status",
+    async (signal) => /** @type {any} */ ((await get("/v1/audit-logs/status", {}, signal)).data),
+  );
   const data = status.data;
   return html`<div class="page"><div class="head"><h1>Log</h1><p class="lead">Every answer has an entry, sealed into segments that form a chain. Entries are numbered without a gap, so none can go missing unnoticed.</p></div>
     <${Problem} error=${!data && status.error} retry=${status.reload} />

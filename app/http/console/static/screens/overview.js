@@ -16,8 +16,14 @@ const traffic = import("../parts/traffic.js");
 traffic.catch(() => {}); // who shows it is told
 
 export function Screen() {
-  useEffect(() => { agents.look(); policies.look(); tools.all; }, []);
-  const first = useRead("first entry", async (signal) => (can("read", "audit") ? (await get("/v1/audit-logs", { limit: 1 }, signal)).data.length : 1));
+  useEffect(() => {
+    agents.look();
+    policies.look();
+    tools.all;
+  }, []);
+  const first = useRead("first entry", async (signal) =>
+    can("read", "audit") ? (await get("/v1/audit-logs", { limit: 1 }, signal)).data.length : 1,
+  );
   const isNew = agents.all?.size === 0 || policies.all?.size === 0 || first.data === 0;
   return html`<div class="page"><div class="head"><h1>Overview</h1></div>
     <${Later} load=${() => import("../parts/stops.js")} name="Stops" /><${Health} />
@@ -28,15 +34,30 @@ export function Screen() {
 }
 
 function Health() {
-  const ready = useRead("ready", async () => { const answer = await fetch("/readyz", { cache: "no-store" }); return { ok: answer.ok, text: (await answer.text()).slice(0, 300) }; });
-  const log = useRead("log status", async (signal) => (can("read", "audit") ? (await get("/v1/audit-logs/status", {}, signal)).data : null));
-  const hooks = useRead("parked", async () => (can("admin") ? /** @type {Webhook[]} */ (await all("/v1/webhooks")) : []));
-  useEffect(() => { const timer = setInterval(() => { if (!document.hidden) { ready.reload(); log.reload(); } }, 15_000); return () => clearInterval(timer); }, []);
+  const ready = useRead("ready", async () => {
+    const answer = await fetch("/readyz", { cache: "no-store" });
+    return { ok: answer.ok, text: (await answer.text()).slice(0, 300) };
+  });
+  const log = useRead("log status", async (signal) =>
+    can("read", "audit") ? (await get("/v1/audit-logs/status", {}, signal)).data : null,
+  );
+  const hooks = useRead("parked", async () =>
+    can("admin") ? /** @type {Webhook[]} */ (await all("/v1/webhooks")) : [],
+  );
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) {
+        ready.reload();
+        log.reload();
+      }
+    }, 15_000);
+    return () => clearInterval(timer);
+  }, []);
   const parked = (hooks.data ?? []).reduce((sum, each) => sum + Number(each.parked), 0);
   const lag = Number(log.data?.lagSeconds ?? 0);
   const well = ready.data?.ok && log.error === undefined && !log.data?.verification?.finding && lag < 60 && !parked;
   return html`<section class=${`health ${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
-    <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? log.data && !Number(log.data.lastSequence) ? "Ready to decide." : "Decisions are being made." : "Decisions are being refused."}</b>
+    <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? (log.data && !Number(log.data.lastSequence) ? "Ready to decide." : "Decisions are being made.") : "Decisions are being refused."}</b>
     ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
     ${Number(log.data?.lastSequence) > 0 && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
     ${log.data?.verification?.finding ? html` <a class="error" href=${to("log")}><b>The log is damaged.</b></a>` : log.data?.intactAt && html` <span>Intact <${Time} at=${log.data.intactAt} />.</span>`}
@@ -46,24 +67,48 @@ function Health() {
 
 function Waiting() {
   if (!can("read", "approve")) return null;
-  const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.createdAt.localeCompare(b.createdAt));
-  return html`<section class="card"><h2><a href=${to("approvals")}>Approvals</a></h2>${!approvalsRead.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : pendingCount.value === 0 ? html`<p class="muted">Nothing waits for a person.</p>`
-    : html`<p class="big number">${pendingCount.value}</p><p class="muted">${pendingCount.value === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(pending[0].createdAt)) / 1000))}</p>
-      <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`}<${Later} load=${() => import("../parts/decided_approvals.js")} name="DecidedWithin" /></section>`;
+  const pending = [...approvals.value.values()]
+    .filter((each) => each.status === "pending")
+    .sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+  return html`<section class="card"><h2><a href=${to("approvals")}>Approvals</a></h2>${
+    !approvalsRead.value
+      ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />`
+      : pendingCount.value === 0
+        ? html`<p class="muted">Nothing waits for a person.</p>`
+        : html`<p class="big number">${pendingCount.value}</p><p class="muted">${pendingCount.value === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(pending[0].createdAt)) / 1000))}</p>
+      <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`
+  }<${Later} load=${() => import("../parts/decided_approvals.js")} name="DecidedWithin" /></section>`;
 }
 
 function Shadows() {
   const shadows = [...(policies.all?.values() ?? [])].filter((each) => each.mode === "shadow");
   const key = shadows.map((each) => `${each.id} ${each.version}`).join(" ");
-  const read = useRead(`shadows ${key}`, async (signal) => Promise.all(shadows.slice(0, 10).map(async (each) => ({ policy: each, total: Number((await get(`/v1/policies/${each.id}/divergence`, {}, signal)).data.total) }))));
+  const read = useRead(`shadows ${key}`, async (signal) =>
+    Promise.all(
+      shadows.slice(0, 10).map(async (each) => ({
+        policy: each,
+        total: Number((await get(`/v1/policies/${each.id}/divergence`, {}, signal)).data.total),
+      })),
+    ),
+  );
   if (!can("read", "policies")) return null;
-  return html`<section class="card"><h2><a href=${to("policies")}>Shadow policies</a></h2>${read.error && html`<${Problem} error=${read.error} />`}${!policies.all ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />` : !shadows.length ? html`<p class="muted">None is being tried.</p>`
-    : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")} ${total === 1 ? "result" : "results"}` : "changes nothing"}</span></li>`)}</ul>`}</section>`;
+  return html`<section class="card"><h2><a href=${to("policies")}>Shadow policies</a></h2>${read.error && html`<${Problem} error=${read.error} />`}${
+    !policies.all
+      ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />`
+      : !shadows.length
+        ? html`<p class="muted">None is being tried.</p>`
+        : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")} ${total === 1 ? "result" : "results"}` : "changes nothing"}</span></li>`)}</ul>`
+  }</section>`;
 }
 
 function Inactive() {
   const found = [...(agents.all?.values() ?? [])].filter((each) => each.status !== "active");
   if (!can("read", "policies")) return null;
-  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${!agents.all ? html`<${Problem} error=${agents.error} retry=${agents.refresh} />` : !found.length ? html`<p class="muted">${agents.all.size > 1 ? `All ${agents.all.size} are active.` : agents.all.size ? "The only one is active." : "There is none yet."}</p>`
-    : html`<ul class="plain">${found.slice(0, 6).map((each) => html`<li class="line"><a href=${to(`agents/${each.alias ?? each.id}`)}><${Text} value=${each.name} /></a><span class="spring"></span><span class="muted">${each.tripped ? "stopped by a breaker" : each.status}</span></li>`)}</ul>`}</section>`;
+  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${
+    !agents.all
+      ? html`<${Problem} error=${agents.error} retry=${agents.refresh} />`
+      : !found.length
+        ? html`<p class="muted">${agents.all.size > 1 ? `All ${agents.all.size} are active.` : agents.all.size ? "The only one is active." : "There is none yet."}</p>`
+        : html`<ul class="plain">${found.slice(0, 6).map((each) => html`<li class="line"><a href=${to(`agents/${each.alias ?? each.id}`)}><${Text} value=${each.name} /></a><span class="spring"></span><span class="muted">${each.tripped ? "stopped by a breaker" : each.status}</span></li>`)}</ul>`
+  }</section>`;
 }

@@ -17,33 +17,58 @@ import { lacks } from "../session.js";
 import { address, param, place, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
-const TABS = [["edit", "Policy"], ["tests", "Tests"], ["versions", "Versions"], ["shadow", "Shadow"]];
+const TABS = [
+  ["edit", "Policy"],
+  ["tests", "Tests"],
+  ["versions", "Versions"],
+  ["shadow", "Shadow"],
+];
 
 /** @param {{id: string}} props */
 export function Screen({ id }) {
   const fresh = id === "new";
-  const read = useRead(`policy ${id}`, async (signal) => (fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${encodeURIComponent(id)}`, {}, signal)).data)), { once: true });
-  useEffect(() => { agents.all; policies.all; }, []);
-  if (read.data === undefined) return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
+  const read = useRead(
+    `policy ${id}`,
+    async (signal) =>
+      fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${encodeURIComponent(id)}`, {}, signal)).data),
+    { once: true },
+  );
+  useEffect(() => {
+    agents.all;
+    policies.all;
+  }, []);
+  if (read.data === undefined)
+    return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
   return html`<${Page} key=${`${id} ${read.data?.version}`} policy=${read.data} reload=${read.reload} />`;
 }
 
-const Back = () => html`<a class="quiet square" href=${to("policies")} aria-label="All policies"><${Icon} name="back" /></a>`;
+const Back = () =>
+  html`<a class="quiet square" href=${to("policies")} aria-label="All policies"><${Icon} name="back" /></a>`;
 
 /** @param {{policy: Policy | null, reload: () => void}} props */
 function Page({ policy, reload }) {
-  const [owner, setOwner] = useState(policy ? policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "" : "?");
+  const [owner, setOwner] = useState(
+    policy ? (policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "") : "?",
+  );
   const known = [...(agents.all?.values() ?? [])];
-  const named = !param("agent") ? known.length === 1 && known[0] : [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
-  useEffect(() => { if (!policy && named) setOwner(`agent ${named.id}`); }, [named ? named.id : ""]);
+  const named = !param("agent")
+    ? known.length === 1 && known[0]
+    : [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
+  useEffect(() => {
+    if (!policy && named) setOwner(`agent ${named.id}`);
+  }, [named ? named.id : ""]);
   const stored = write(policy ? written(policy) : NEW);
-  const owns = { agentId: owner.startsWith("agent ") ? owner.slice(6) : null, group: owner.startsWith("group ") ? owner.slice(6) : null, id: policy?.id };
+  const owns = {
+    agentId: owner.startsWith("agent ") ? owner.slice(6) : null,
+    group: owner.startsWith("group ") ? owner.slice(6) : null,
+    id: policy?.id,
+  };
   const [kept, setKept] = useState(() => unsaved(policy?.id));
   const draft = useDraft(kept?.text ?? stored, owns, owner !== "?");
   const [saving, setSaving] = useState(false);
   const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
   const changed = draft.text !== stored;
-  const madeFrom = Number(changed && kept ? kept.version : policy?.version ?? 0);
+  const madeFrom = Number(changed && kept ? kept.version : (policy?.version ?? 0));
   useEffect(() => keepUnsaved(policy?.id, madeFrom, changed ? draft.text : null), [draft.text]);
   const tabs = policy ? TABS : TABS.slice(0, 2);
   const tab = tabs.some(([name]) => name === param("tab")) ? param("tab") : "edit";
@@ -56,20 +81,46 @@ function Page({ policy, reload }) {
   const start = schema.data?.$defs?.PolicyEntry ?? schema.data?.$defs?.Policy;
   return html`<div class="page"><div class="head"><${Back} /><h1>${policy ? html`<${Text} value=${policy.name} />` : "New policy"}</h1>
       ${policy && html`<${Tag}>${policy.kind}<//>${policy.mode === "shadow" && html`<${Pill} is="shadow" />`}${!policy.enabled && html`<${Pill} is="off" />`}<${Tag}>v${policy.version}<//>`}<span class="spring"></span>
-      ${tab === "edit" && html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
+      ${
+        tab === "edit" &&
+        html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
       <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })}>What if…</a>
-      <button type="button" class="primary" disabled=${why !== undefined || (policy && !changed) || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
+      <button type="button" class="primary" disabled=${why !== undefined || (policy && !changed) || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`
+      }</div>
     ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <span class="muted">policy <code>${policy.id}</code></span></p>`}
     <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
-    ${policy && changed && html`<div class="note calm line"><p>Your changes are not saved yet.${madeFrom !== policy.version && ` They were made from version ${madeFrom}; saving them replaces version ${policy.version}.`}</p><span class="spring"></span><button type="button" onClick=${() => { setKept(null); draft.setText(stored); }}>Discard them</button></div>`}
+    ${
+      policy &&
+      changed &&
+      html`<div class="note calm line"><p>Your changes are not saved yet.${madeFrom !== policy.version && ` They were made from version ${madeFrom}; saving them replaces version ${policy.version}.`}</p><span class="spring"></span><button type="button" onClick=${() => {
+        setKept(null);
+        draft.setText(stored);
+      }}>Discard them</button></div>`
+    }
     ${policy && managed && html`<div class="note line"><p>Managed by <b><${Text} value=${managed} /></b>, so it is changed there: the next <code>remit policy apply</code> would undo a change made here.</p><span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setTaking(true)}>Edit here from now on…</button></div>`}
     ${taking && policy && html`<${TakeOver} policy=${policy} close=${() => setTaking(false)} done=${reload} />`}
-    ${tab === "tests" ? html`<${Later} load=${() => import("../parts/policy_tests.js")} name="PolicyTests" owner=${owns} draft=${draft.policy} changed=${changed || !policy} />` : tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
-      ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="?" disabled>Choose…</option><option value="">the whole workspace (guardrails only)</option>
-        ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`}
-      ${asJson ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
-      : schema.data ? html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema.data} /></fieldset>` : html`<${Skeleton} />`}
-      ${untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`}
+    ${
+      tab === "tests"
+        ? html`<${Later} load=${() => import("../parts/policy_tests.js")} name="PolicyTests" owner=${owns} draft=${draft.policy} changed=${changed || !policy} />`
+        : tab === "versions" && policy
+          ? html`<${VersionsTab} policy=${policy} done=${reload} />`
+          : tab === "shadow" && policy
+            ? html`<${ShadowTab} policy=${policy} done=${reload} />`
+            : html`
+      ${
+        !policy &&
+        html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="?" disabled>Choose…</option><option value="">the whole workspace (guardrails only)</option>
+        ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`
+      }
+      ${
+        asJson
+          ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
+          : schema.data
+            ? html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema.data} /></fieldset>`
+            : html`<${Skeleton} />`
+      }
+      ${untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`
+    }
     ${saving && html`<${SavePolicy} policy=${policy} draft=${draft.policy} owner=${owns} warnings=${draft.marks} close=${() => setSaving(false)} done=${reload} />`}</div>`;
 }
 
@@ -77,7 +128,15 @@ function Page({ policy, reload }) {
 function TakeOver({ policy: given, close, done }) {
   const [policy, again, meanwhile] = useLatest(given);
   return html`<${Confirm} title="Edit it here from now on" button="Take it over" reason="needed" close=${policy === given ? close : done}
-      act=${async (/** @type {string} */ reason) => { await ask("PATCH", `/v1/policies/${policy.id}`, { body: { managedBy: null }, reason, ifMatch: policy.version }).catch(again); await policies.refresh(); done(); }}>
+      act=${async (/** @type {string} */ reason) => {
+        await ask("PATCH", `/v1/policies/${policy.id}`, {
+          body: { managedBy: null },
+          reason,
+          ifMatch: policy.version,
+        }).catch(again);
+        await policies.refresh();
+        done();
+      }}>
       ${meanwhile}<p>The policy stays as it is, but is no longer said to be managed by <b><${Text} value=${policy.managedBy ?? given.managedBy} /></b>. Take it out of the files there, too: as long as it is in them, the next apply changes it back.</p><//>`;
 }
 
@@ -85,6 +144,7 @@ function TakeOver({ policy: given, close, done }) {
 function Verdict({ draft }) {
   if (draft.error) return html`<p class="note" role="status">Not JSON yet: ${draft.error}</p>`;
   if (!draft.checked) return html`<p class="muted small" role="status">Checking…</p>`;
-  if (draft.valid && !draft.marks.length) return html`<p class="fine small" role="status"><${Icon} name="ok" size=${14} /> The service accepts it and has nothing to warn about.</p>`;
+  if (draft.valid && !draft.marks.length)
+    return html`<p class="fine small" role="status"><${Icon} name="ok" size=${14} /> The service accepts it and has nothing to warn about.</p>`;
   return html`<div role="status"><ul class="marks">${draft.marks.map((mark) => html`<li class=${mark.warning ? "warning" : "fault"}><${Icon} name="alert" size=${14} /><span><${Text} value=${mark.message} /> ${mark.path.length > 0 && html`<code class="muted">${mark.path.join(" › ")}</code>`}</span></li>`)}</ul></div>`;
 }

@@ -11,24 +11,61 @@ import { Secret } from "../parts/secret.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";
 import { html, useState } from "../vendor/preact.js";
 
-const EVENTS = ["approval.requested", "approval.decided", "approval.expired", "agent.suspended", "policy.changed", "decision.denied", "audit.verification_failed", "access_request.completed"];
+const EVENTS = [
+  "approval.requested",
+  "approval.decided",
+  "approval.expired",
+  "agent.suspended",
+  "policy.changed",
+  "decision.denied",
+  "audit.verification_failed",
+  "access_request.completed",
+];
 
 export function Screen() {
-  const read = useRead("webhooks", async (signal) => /** @type {Webhook[]} */ ((await get("/v1/webhooks", {}, signal)).data));
+  const read = useRead(
+    "webhooks",
+    async (signal) => /** @type {Webhook[]} */ ((await get("/v1/webhooks", {}, signal)).data),
+  );
   const [making, setMaking] = useState(false);
   const [secret, setSecret] = useState(/** @type {string | null} */ (null));
   return html`<div class="page"><div class="head"><h1>Webhooks</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New webhook</button></div>
     <${Problem} error=${!read.data && read.error} retry=${read.reload} />
-    ${!read.data ? read.slow && html`<${Skeleton} />` : read.data.length ? read.data.map((each) => html`<${One} key=${each.id} webhook=${each} reload=${read.reload} reveal=${setSecret} />`)
-    : html`<${Empty} icon="webhooks" title="No webhook yet"><p>A webhook sends events, such as a new approval, to an address of yours, and signs them.</p><//>`}
-    ${making && html`<${New} close=${() => setMaking(false)} made=${(/** @type {string} */ text) => { setMaking(false); setSecret(text); read.reload(); }} />`}
+    ${
+      !read.data
+        ? read.slow && html`<${Skeleton} />`
+        : read.data.length
+          ? read.data.map(
+              (each) => html`<${One} key=${each.id} webhook=${each} reload=${read.reload} reveal=${setSecret} />`,
+            )
+          : html`<${Empty} icon="webhooks" title="No webhook yet"><p>A webhook sends events, such as a new approval, to an address of yours, and signs them.</p><//>`
+    }
+    ${
+      making &&
+      html`<${New} close=${() => setMaking(false)} made=${(/** @type {string} */ text) => {
+        setMaking(false);
+        setSecret(text);
+        read.reload();
+      }} />`
+    }
     ${secret && html`<${Secret} title="The webhook's secret" lines=${[["To check signatures with", secret]]} close=${() => setSecret(null)} />`}</div>`;
 }
 
 /** @param {{close: () => void, made: (secret: string) => void}} props */
 function New({ close, made }) {
   const [events, setEvents] = useState(["approval.requested"]);
-  return html`<${Form} title="New webhook" button="Create" close=${close} fields=${[{ name: "url", label: "Address", required: true, type: "url" }, { name: "format", label: "Format", options: [["standard", "Standard Webhooks, signed JSON"], ["slack", "Slack message"]], value: "standard" }]}
+  return html`<${Form} title="New webhook" button="Create" close=${close} fields=${[
+    { name: "url", label: "Address", required: true, type: "url" },
+    {
+      name: "format",
+      label: "Format",
+      options: [
+        ["standard", "Standard Webhooks, signed JSON"],
+        ["slack", "Slack message"],
+      ],
+      value: "standard",
+    },
+  ]}
     send=${async (/** @type {Record<string, string>} */ given, /** @type {string} */ reason) => made((await ask("POST", "/v1/webhooks", { body: { ...given, events }, reason })).data.secret)}>
     <fieldset><legend>Events</legend>${EVENTS.map((each) => html`<label class="check"><input type="checkbox" checked=${events.includes(each)} onChange=${() => setEvents((before) => (before.includes(each) ? before.filter((other) => other !== each) : [...before, each]))} /><code>${each}</code></label>`)}</fieldset><//>`;
 }
@@ -44,9 +81,20 @@ function One({ webhook: given, reload, reveal }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const path = `/v1/webhooks/${given.id}`;
   // Somebody else may have changed it: the next press is on what they have made of it.
-  const failed = (/** @type {unknown} */ problem) => { setError(problem); if (problem) reload(); };
-  const again = (/** @type {unknown} */ problem) => { reload(); throw problem; };
-  const turn = (/** @type {boolean} */ enabled) => async () => { if (enabled !== webhook.enabled) { setTold((await ask("PATCH", path, { body: { enabled }, ifMatch: webhook.version })).data); reload(); } };
+  const failed = (/** @type {unknown} */ problem) => {
+    setError(problem);
+    if (problem) reload();
+  };
+  const again = (/** @type {unknown} */ problem) => {
+    reload();
+    throw problem;
+  };
+  const turn = (/** @type {boolean} */ enabled) => async () => {
+    if (enabled !== webhook.enabled) {
+      setTold((await ask("PATCH", path, { body: { enabled }, ifMatch: webhook.version })).data);
+      reload();
+    }
+  };
   return html`<section class="card stack"><header class="line"><b><${Text} value=${new URL(webhook.url).host} /></b><${Tag}>${webhook.format}<//>${!webhook.enabled && html`<${Pill} is="off" />`}<span class="spring"></span>
       <${Action} failed=${failed} act=${async () => setTried((await ask("POST", `${path}/test`, { body: {} })).data)}>Send a test<//>
       <div class="switch" role="group" aria-label="Sending">${[true, false].map((enabled) => html`<${Action} failed=${failed} aria-pressed=${enabled === webhook.enabled} act=${turn(enabled)}>${enabled ? "On" : "Off"}<//>`)}</div>
@@ -60,26 +108,63 @@ function One({ webhook: given, reload, reveal }) {
     <${Problem} error=${error} />
     ${open && html`<${Undelivered} path=${path} reload=${reload} />`}
     ${tries && html`<${Attempts} path=${path} />`}
-    ${asking === "delete" && html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", path, { reason, ifMatch: webhook.version }).catch(again); reload(); }}><p>No event goes to ${new URL(webhook.url).host} from now on.${Number(webhook.waiting) + Number(webhook.parked) > 0 && ` Those not delivered yet, ${Number(webhook.waiting) + Number(webhook.parked)}, are dropped.`}</p><//>`}
-    ${asking === "rotate" && html`<${Confirm} title="New secret" button="Make it" close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { const { data } = await ask("POST", `${path}/rotate-secret`, { body: { overlapSeconds: 86_400 }, reason }); setAsking(null); reveal(data.secret); reload(); }}><p>For one day events are signed with both secrets.</p><//>`}</section>`;
+    ${
+      asking === "delete" &&
+      html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (
+        /** @type {string} */ reason,
+      ) => {
+        await ask("DELETE", path, { reason, ifMatch: webhook.version }).catch(again);
+        reload();
+      }}><p>No event goes to ${new URL(webhook.url).host} from now on.${Number(webhook.waiting) + Number(webhook.parked) > 0 && ` Those not delivered yet, ${Number(webhook.waiting) + Number(webhook.parked)}, are dropped.`}</p><//>`
+    }
+    ${
+      asking === "rotate" &&
+      html`<${Confirm} title="New secret" button="Make it" close=${() => setAsking(null)} act=${async (
+        /** @type {string} */ reason,
+      ) => {
+        const { data } = await ask("POST", `${path}/rotate-secret`, { body: { overlapSeconds: 86_400 }, reason });
+        setAsking(null);
+        reveal(data.secret);
+        reload();
+      }}><p>For one day events are signed with both secrets.</p><//>`
+    }</section>`;
 }
 
 /** @param {{path: string, reload: () => void}} props */
 function Undelivered({ path, reload }) {
-  const read = useRead(`undelivered ${path}`, async (signal) => /** @type {Unsent[]} */ ((await get(`${path}/events`, {}, signal)).data));
+  const read = useRead(
+    `undelivered ${path}`,
+    async (signal) => /** @type {Unsent[]} */ ((await get(`${path}/events`, {}, signal)).data),
+  );
   const [error, setError] = useState(/** @type {unknown} */ (null));
   if (!read.data) return read.error ? html`<${Problem} error=${read.error} />` : html`<${Skeleton} rows=${2} />`;
-  const retry = (/** @type {string | undefined} */ event) => async () => { await ask("POST", `${path}/retry`, { body: { event } }); read.reload(); reload(); };
+  const retry = (/** @type {string | undefined} */ event) => async () => {
+    await ask("POST", `${path}/retry`, { body: { event } });
+    read.reload();
+    reload();
+  };
   if (!read.data.length) return html`<p class="muted">Every event was delivered.</p>`;
-  return html`<${Problem} error=${error} /><div class="list">${read.data.map((each) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><${Action} failed=${setError} act=${retry(each.id)}>Retry<//></header>
-    <p class="small"><${Text} value=${each.error} /></p></div>`)}</div><div class="buttons start"><${Action} failed=${setError} act=${retry(undefined)}>Retry all<//></div>`;
+  return html`<${Problem} error=${error} /><div class="list">${read.data.map(
+    (
+      each,
+    ) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><${Action} failed=${setError} act=${retry(each.id)}>Retry<//></header>
+    <p class="small"><${Text} value=${each.error} /></p></div>`,
+  )}</div><div class="buttons start"><${Action} failed=${setError} act=${retry(undefined)}>Retry all<//></div>`;
 }
 
 /** The latest attempts, newest first. @param {{path: string}} props */
 function Attempts({ path }) {
-  const read = useRead(`deliveries ${path}`, async (signal) => /** @type {Delivery[]} */ ((await get(`${path}/deliveries`, {}, signal)).data));
-  if (!read.data) return read.error ? html`<${Problem} error=${read.error} retry=${read.reload} />` : html`<${Skeleton} rows=${2} />`;
+  const read = useRead(
+    `deliveries ${path}`,
+    async (signal) => /** @type {Delivery[]} */ ((await get(`${path}/deliveries`, {}, signal)).data),
+  );
+  if (!read.data)
+    return read.error ? html`<${Problem} error=${read.error} retry=${read.reload} />` : html`<${Skeleton} rows=${2} />`;
   if (!read.data.length) return html`<p class="muted">Nothing was sent yet, besides tests.</p>`;
-  return html`<div class="list">${read.data.map((each) => html`<div class="item" key=${`${each.eventId} ${each.at}`}><header><${Pill} is=${each.delivered ? "delivered" : "failed"} /><code>${each.type}</code><span class="muted small">attempt ${each.attempt}${each.status !== null ? `, answered ${each.status}` : ""} in ${each.milliseconds} ms</span><span class="spring"></span><span class="muted small"><${Time} at=${each.at} /></span></header>
-    ${each.error && html`<p class="small"><${Text} value=${each.error} /></p>`}</div>`)}</div>`;
+  return html`<div class="list">${read.data.map(
+    (
+      each,
+    ) => html`<div class="item" key=${`${each.eventId} ${each.at}`}><header><${Pill} is=${each.delivered ? "delivered" : "failed"} /><code>${each.type}</code><span class="muted small">attempt ${each.attempt}${each.status !== null ? `, answered ${each.status}` : ""} in ${each.milliseconds} ms</span><span class="spring"></span><span class="muted small"><${Time} at=${each.at} /></span></header>
+    ${each.error && html`<p class="small"><${Text} value=${each.error} /></p>`}</div>`,
+  )}</div>`;
 }

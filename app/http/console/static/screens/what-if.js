@@ -15,10 +15,23 @@ import { param, place, setParams, to } from "../url.js";
 import { Fragment, html, useEffect, useState } from "../vendor/preact.js";
 
 export function Screen() {
-  useEffect(() => { agents.all; policies.all; }, []);
-  const entry = useRead(`what if ${param("entry")}`, async (signal) => (param("entry") ? /** @type {Entry} */ ((await get(`/v1/audit-logs/${param("entry")}`, {}, signal)).data) : null));
+  useEffect(() => {
+    agents.all;
+    policies.all;
+  }, []);
+  const entry = useRead(`what if ${param("entry")}`, async (signal) =>
+    param("entry") ? /** @type {Entry} */ ((await get(`/v1/audit-logs/${param("entry")}`, {}, signal)).data) : null,
+  );
   const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
-  if (entry.data === undefined && !entry.error || !agents.all || !policies.all) return html`<div class="page"><h1>What if</h1>${agents.error ?? policies.error ? html`<${Problem} error=${agents.error ?? policies.error} retry=${() => { agents.refresh(); policies.refresh(); }} />` : html`<${Skeleton} />`}</div>`;
+  if ((entry.data === undefined && !entry.error) || !agents.all || !policies.all)
+    return html`<div class="page"><h1>What if</h1>${
+      (agents.error ?? policies.error)
+        ? html`<${Problem} error=${agents.error ?? policies.error} retry=${() => {
+            agents.refresh();
+            policies.refresh();
+          }} />`
+        : html`<${Skeleton} />`
+    }</div>`;
   return html`<${Page} key=${param("entry")} entry=${entry.data ?? null} schema=${schema.data} />`;
 }
 
@@ -32,24 +45,43 @@ function begun(id) {
 /** @param {{entry: Entry | null, schema: any}} props */
 function Page({ entry, schema }) {
   const known = [...(agents.all?.values() ?? [])];
-  const [agent, setAgent] = useState(entry?.agentId ?? known.find((each) => each.id === param("agent") || each.alias === param("agent"))?.id ?? known[0]?.id ?? "");
+  const [agent, setAgent] = useState(
+    entry?.agentId ??
+      known.find((each) => each.id === param("agent") || each.alias === param("agent"))?.id ??
+      known[0]?.id ??
+      "",
+  );
   const [drafting, setDrafting] = useState(param("draft") !== "");
   const [from, setFrom] = useState(() => begun(param("draft")));
   const replaced = from.id;
   const draft = useDraft(from.text, { agentId: agent, id: replaced || undefined }, drafting);
-  const begin = (/** @type {string} */ id) => { const next = begun(id); setFrom(next); draft.setText(next.text); };
-  useEffect(() => { if (drafting) keepUnsaved(replaced || undefined, from.version, draft.text === from.stored ? null : draft.text); }, [draft.text, drafting]);
+  const begin = (/** @type {string} */ id) => {
+    const next = begun(id);
+    setFrom(next);
+    draft.setText(next.text);
+  };
+  useEffect(() => {
+    if (drafting) keepUnsaved(replaced || undefined, from.version, draft.text === from.stored ? null : draft.text);
+  }, [draft.text, drafting]);
   const tab = param("tab") || "call";
   const governs = governing(agent);
   const entryOf = drafting && draft.policy ? { ...draft.policy, ...(replaced && { id: replaced }) } : null;
   const tabs = [["call", "One call"], ...(can("read", "audit") ? [["week", "Last week"]] : [])];
   return html`<div class="page wide-page"><div class="head"><h1>What if</h1><p class="lead">Ask what would be answered, with the policies in force and with a draft. Nothing is counted, logged or changed.</p></div>
-    <div class="two"><section class="stack"><label>Agent<select value=${agent} data-filter onChange=${(/** @type {any} */ event) => { setAgent(event.target.value); begin(""); }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
+    <div class="two"><section class="stack"><label>Agent<select value=${agent} data-filter onChange=${(
+      /** @type {any} */ event,
+    ) => {
+      setAgent(event.target.value);
+      begin("");
+    }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
       <label class="check"><input type="checkbox" checked=${drafting} onChange=${(/** @type {any} */ event) => setDrafting(event.target.checked)} /> Also with a draft policy</label>
-      ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => begin(event.target.value)}><option value="">is a new policy of this agent</option>${governs.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
+      ${
+        drafting &&
+        html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => begin(event.target.value)}><option value="">is a new policy of this agent</option>${governs.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
         <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema?.$defs?.PolicyEntry} label="The draft as JSON" /></div>
         ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
-        <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`}</section>
+        <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`
+      }</section>
     <section class="stack"><nav class="tabs" aria-label="What is tried">${tabs.map(([name, words]) => html`<a href=${`${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} aria-current=${tab === name ? "page" : undefined}>${words}</a>`)}</nav>
       ${tab === "call" ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />` : html`<${Replay} agent=${agent} draft=${entryOf} replaced=${replaced} own=${governs.filter((each) => each.agentId === agent)} />`}</section></div></div>`;
 }
@@ -64,11 +96,27 @@ function Call({ agent, entry, draft }) {
   const run = (/** @type {Event} */ event) => {
     event.preventDefault();
     try {
-      setAsked({ body: { agent_id: agent, tool_name: tool, parameters: parse(parameters || "{}"), context: parse(context || "{}"), ...(entry && entry.action !== "authorize" && { action: entry.action }) }, draft });
+      setAsked({
+        body: {
+          agent_id: agent,
+          tool_name: tool,
+          parameters: parse(parameters || "{}"),
+          context: parse(context || "{}"),
+          ...(entry && entry.action !== "authorize" && { action: entry.action }),
+        },
+        draft,
+      });
       setBad("");
-    } catch (error) { setBad(`Parameters and context must be JSON objects: ${/** @type {Error} */ (error).message}`); }
+    } catch (error) {
+      setBad(`Parameters and context must be JSON objects: ${/** @type {Error} */ (error).message}`);
+    }
   };
-  return html`<form class="card stack" onSubmit=${run}><label>Tool<input list="known-tools" value=${tool} required onInput=${(/** @type {any} */ event) => { setTool(event.target.value); setParams({ tool: event.target.value }); }} /></label>
+  return html`<form class="card stack" onSubmit=${run}><label>Tool<input list="known-tools" value=${tool} required onInput=${(
+    /** @type {any} */ event,
+  ) => {
+    setTool(event.target.value);
+    setParams({ tool: event.target.value });
+  }} /></label>
       <${Later} load=${() => import("../parts/call_fields.js")} name="CallFields" tool=${tool} text=${parameters} set=${setParameters} />
       <details open=${context !== "{}"}><summary class="muted small">Context, such as session and user</summary><textarea class="mono" rows="3" aria-label="Context as JSON" spellcheck=${false} value=${context} onInput=${(/** @type {any} */ event) => setContext(event.target.value)}></textarea></details>
       ${bad && html`<p class="error" role="alert">${bad}</p>`}<div class="buttons start"><button class="primary">Ask</button></div></form>
