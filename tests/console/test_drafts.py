@@ -1,6 +1,7 @@
 """What is written in the console and not saved yet: fields show what would be sent, and nothing written is lost."""
 
 import json
+import re
 
 import pytest
 
@@ -177,3 +178,42 @@ def test_the_list_of_agents_counts_tools_and_calls(visit, scene):
     row.get_by_text(", ".join(f"{tools.count(status)} {status}" for status in statuses), exact=True).wait_for()
     decided = sum(calls.get(result, 0) for result in ("allowed", "escalated", "denied"))
     row.get_by_text(f"{decided}, {calls['denied']} denied").wait_for()
+
+
+def test_a_field_that_the_schema_names_is_written_and_taken_back(policy, visit):
+    """The console lists no field of its own: what is taken out of a new one is sent."""
+    visitor = visit("policies")
+    page, sent = visitor.page, []
+
+    def answer(route):
+        if route.request.method == "PATCH":
+            sent.append(json.loads(route.request.post_data))
+            route.continue_(post_data={name: value for name, value in sent[0].items() if name != "quorum"})
+            return
+        got = route.fetch()
+        body = got.json()
+        if "$defs" in body:
+            body["$defs"]["PolicyEntry"]["properties"]["quorum"] = {"type": "integer", "default": 1}
+        else:
+            body["quorum"] = 3
+        route.fulfill(response=got, json=body)
+
+    page.route(re.compile(f"/v1/policies/(schema.json|{policy})$"), answer)
+    page.route("**/v1/policies/lint", lambda route: route.fulfill(json={"warnings": []}))
+    visitor.open(f"/console/policies/{policy}", "Papers")
+    quorum = page.get_by_label("Quorum")
+    assert quorum.input_value() == "3"
+    page.get_by_label("Agent message").fill("Papers only")
+    quorum.fill("1")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    page.locator(".cm-line").get_by_text('"Papers only"').wait_for()
+    assert "quorum" not in page.locator(".cm-content").inner_text()
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("dialog").get_by_role("row").filter(has_text="quorum").wait_for()
+    page.get_by_role("dialog").get_by_label("Reason").fill("one is enough")
+    page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("dialog").wait_for(state="hidden")
+    unsaid = {"quorum": 1, "kind": "grant", "priority": 0, "key": None, "keepsRequests": False}
+    assert sent == [
+        {**unsaid, "name": "Papers", "enabled": True, "mode": "enforce", "agentMessage": "Papers only", "rules": RULES}
+    ]

@@ -1,11 +1,12 @@
 // A policy while it is being written: its text, what the service says about it, and how it differs from what is stored.
-import { ask, Refused } from "./api.js";
+import { ask, get, Refused } from "./api.js";
 import { parse, write } from "./exact.js";
 import { useEffect, useMemo, useState } from "./vendor/preact.js";
 
 /** @typedef {{path: (string | number)[], message: string, warning: boolean, code?: string}} Mark */
 
-const FIELDS = ["name", "kind", "priority", "enabled", "mode", "key", "agentMessage", "keepsRequests", "rules"];
+/** Which policy it is, and who manages it, which has a button of its own. All other fields of the schema are the author's. */
+const NOT_WRITTEN = ["id", "agentId", "group", "version", "createdAt", "updatedAt", "managedBy"];
 export const NEW = { name: "", rules: [{ type: "tool_grant", tools: [] }] };
 
 /** The name under which this tab of the browser keeps a policy that is not saved yet. @param {string | undefined} id */
@@ -24,24 +25,38 @@ export function keepUnsaved(id, version, text) {
   else sessionStorage.setItem(nameOf(id), JSON.stringify({ version, text }));
 }
 
-/** The part of a policy that is written. @param {any} policy */
-export function written(policy) {
-  const defaults = /** @type {Record<string, unknown>} */ ({
-    kind: "grant",
-    priority: 0,
-    enabled: true,
-    mode: "enforce",
-    key: null,
-    agentMessage: null,
-    keepsRequests: false,
-  });
-  return Object.fromEntries(
-    FIELDS.filter((name) => policy[name] !== undefined && policy[name] !== defaults[name]).map((name) => [
-      name,
-      policy[name],
-    ]),
-  );
+/** The author's fields by name, the rules last; null until the schema has been read. @type {[string, any][] | null} */
+let fields = null;
+
+/** Read the schema of policies; what is written of one is known from then on. @param {AbortSignal} [signal] */
+export async function readSchema(signal) {
+  const { data } = await get("/v1/policies/schema.json", {}, signal);
+  const { rules, ...others } = data.$defs.PolicyEntry.properties;
+  fields = Object.entries({ ...others, rules }).filter(([name]) => !NOT_WRITTEN.includes(name));
+  return data;
 }
+
+/** The author's fields, with their schemas. */
+export function authored() {
+  if (!fields) throw new Error("the schema of policies has not been read");
+  return fields;
+}
+
+/** What an author wrote of a policy: what is not as it would be without a word. @param {any} policy */
+export const written = (policy) =>
+  Object.fromEntries(
+    authored()
+      .filter(([name, schema]) => policy[name] !== undefined && policy[name] !== schema.default)
+      .map(([name]) => [name, policy[name]]),
+  );
+
+/** The value that each field has which an author leaves out. */
+export const unwritten = () =>
+  Object.fromEntries(
+    authored()
+      .filter(([, schema]) => schema.default !== undefined)
+      .map(([name, schema]) => [name, schema.default]),
+  );
 
 /** `$.policies[0].rules[1].parameters.amount` as steps inside the policy. @param {string} path @returns {(string | number)[]} */
 export function steps(path) {

@@ -1,4 +1,5 @@
 // A policy as a form, made from the schema of policies: every type of rule and every field of it.
+import { authored } from "../draft.js";
 import { resolve } from "../editor/json_schema.js";
 import { Icon } from "../icons.js";
 import { html } from "../vendor/preact.js";
@@ -7,6 +8,9 @@ import { SchemaField } from "./schema_field.js";
 import { Text } from "./text.js";
 
 /** @typedef {import("../draft.js").Mark} Mark */
+
+/** Fields that have their place and their words here; `mode` is chosen when the policy is saved. */
+const PLACED = ["name", "kind", "priority", "mode", "rules"];
 
 /** @param {{policy: any, set: (policy: any) => void, marks: Mark[], schema: any}} props */
 export function PolicyForm({ policy, set, marks, schema }) {
@@ -35,9 +39,12 @@ export function PolicyForm({ policy, set, marks, schema }) {
       <label class="grow">Name<input value=${policy.name ?? ""} onInput=${(/** @type {any} */ event) => change("name", event.target.value)} /><${Marks} marks=${of("name")} /></label>
       <label>Kind<select value=${policy.kind ?? "grant"} onChange=${(/** @type {any} */ event) => change("kind", event.target.value === "grant" ? undefined : event.target.value)}><option value="grant">grant: decides</option><option value="guardrail">guardrail: never allows</option></select><${Marks} marks=${of("kind")} /></label>
       ${policy.kind !== "guardrail" && html`<label class="narrow-field">Priority<input type="number" min="0" max="1000" value=${policy.priority ?? 0} onInput=${(/** @type {any} */ event) => change("priority", event.target.value === "" ? undefined : Number(event.target.value))} /><${Marks} marks=${of("priority")} /></label>`}
-      <label class="check"><input type="checkbox" checked=${policy.enabled !== false} onChange=${(/** @type {any} */ event) => change("enabled", event.target.checked ? undefined : false)} /> Enabled</label>
-      <label class="check"><input type="checkbox" checked=${policy.keepsRequests === true} onChange=${(/** @type {any} */ event) => change("keepsRequests", event.target.checked || undefined)} /> The log keeps users' requests</label>
-      <label class="whole">Message to the agent (optional)<input value=${policy.agentMessage ?? ""} placeholder="Told with each decision" onInput=${(/** @type {any} */ event) => change("agentMessage", event.target.value)} /></label>
+      ${authored()
+        .filter(([name]) => !PLACED.includes(name))
+        .map(
+          ([name, field]) =>
+            html`<${SchemaField} key=${name} root=${schema} schema=${field} value=${policy[name] ?? field.default} set=${(/** @type {unknown} */ value) => change(name, value === field.default ? undefined : value)} path=${[name]} marks=${marks} />`,
+        )}
     </div>
     <h2>Rules</h2>
     ${rules.map(

@@ -1,6 +1,6 @@
 // Saving a policy: what changes, what is warned about, a reason, and the choice to try it as a shadow first.
 import { ask, Refused } from "../api.js";
-import { keepUnsaved, written } from "../draft.js";
+import { keepUnsaved, unwritten, written } from "../draft.js";
 import { policies } from "../names.js";
 import { can } from "../session.js";
 import { kept } from "../test_cases.js";
@@ -28,15 +28,13 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   const before = policy ? written(policy) : {};
   const after = written({ ...draft, mode });
   const save = async (/** @type {string} */ reason) => {
-    const { agentMessage, keepsRequests, ...rest } = { ...draft, mode };
+    const body = { ...draft, mode };
     try {
       if (!policy) {
         const { data } = await ask("POST", "/v1/policies", {
           body: {
-            ...rest,
-            ...(agentMessage !== undefined && { agent_message: agentMessage }),
-            ...(keepsRequests && { keeps_requests: true }),
-            ...(owner.agentId && { agent_id: owner.agentId }),
+            ...body,
+            ...(owner.agentId && { agentId: owner.agentId }),
             ...(owner.group && { group: owner.group }),
           },
           reason,
@@ -46,9 +44,8 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
         go(to(`policies/${data.id}`), { replace: true });
         return;
       }
-      const defaults = { kind: "grant", priority: 0, enabled: true, key: null };
       await ask("PATCH", `/v1/policies/${policy.id}`, {
-        body: { ...defaults, ...rest, agent_message: agentMessage ?? null, keeps_requests: keepsRequests ?? false },
+        body: { ...unwritten(), ...body },
         reason,
         ifMatch: (theirs ?? policy).version,
       });

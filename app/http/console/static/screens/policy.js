@@ -1,7 +1,7 @@
 // One policy: written as a form or as JSON, its versions, and what it would change as a shadow.
 import "../styles.js";
 import { ask, get } from "../api.js";
-import { keepUnsaved, NEW, unsaved, useDraft, written } from "../draft.js";
+import { keepUnsaved, NEW, readSchema, unsaved, useDraft, written } from "../draft.js";
 import { write } from "../exact.js";
 import { Icon } from "../icons.js";
 import { AgentName, agents, policies } from "../names.js";
@@ -30,7 +30,12 @@ export function Screen({ id }) {
   const read = useRead(
     `policy ${id}`,
     async (signal) =>
-      fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${encodeURIComponent(id)}`, {}, signal)).data),
+      /** @type {[Policy | null, any]} */ (
+        await Promise.all([
+          fresh ? null : get(`/v1/policies/${encodeURIComponent(id)}`, {}, signal).then(({ data }) => data),
+          readSchema(signal),
+        ])
+      ),
     { once: true },
   );
   useEffect(() => {
@@ -39,14 +44,14 @@ export function Screen({ id }) {
   }, []);
   if (read.data === undefined)
     return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
-  return html`<${Page} key=${`${id} ${read.data?.version}`} policy=${read.data} reload=${read.reload} />`;
+  return html`<${Page} key=${`${id} ${read.data[0]?.version}`} policy=${read.data[0]} schema=${read.data[1]} reload=${read.reload} />`;
 }
 
 const Back = () =>
   html`<a class="quiet square" href=${to("policies")} aria-label="All policies"><${Icon} name="back" /></a>`;
 
-/** @param {{policy: Policy | null, reload: () => void}} props */
-function Page({ policy, reload }) {
+/** @param {{policy: Policy | null, schema: any, reload: () => void}} props */
+function Page({ policy, schema, reload }) {
   const [owner, setOwner] = useState(
     policy ? (policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "") : "?",
   );
@@ -66,7 +71,6 @@ function Page({ policy, reload }) {
   const [kept, setKept] = useState(() => unsaved(policy?.id));
   const draft = useDraft(kept?.text ?? stored, owns, owner !== "?");
   const [saving, setSaving] = useState(false);
-  const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
   const changed = draft.text !== stored;
   const madeFrom = Number(changed && kept ? kept.version : (policy?.version ?? 0));
   useEffect(() => keepUnsaved(policy?.id, madeFrom, changed ? draft.text : null), [draft.text]);
@@ -78,7 +82,6 @@ function Page({ policy, reload }) {
   const why = lacks("policies") ?? (managed ? `It is managed by ${managed}` : undefined);
   const [taking, setTaking] = useState(false);
   const groups = [...new Set([...(agents.all?.values() ?? [])].flatMap((each) => each.groups))].sort();
-  const start = schema.data?.$defs?.PolicyEntry ?? schema.data?.$defs?.Policy;
   return html`<div class="page"><div class="head"><${Back} /><h1>${policy ? html`<${Text} value=${policy.name} />` : "New policy"}</h1>
       ${policy && html`<${Tag}>${policy.kind}<//>${policy.mode === "shadow" && html`<${Pill} is="shadow" />`}${!policy.enabled && html`<${Pill} is="off" />`}<${Tag}>v${policy.version}<//>`}<span class="spring"></span>
       ${
@@ -114,10 +117,8 @@ function Page({ policy, reload }) {
       }
       ${
         asJson
-          ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
-          : schema.data
-            ? html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema.data} /></fieldset>`
-            : html`<${Skeleton} />`
+          ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema.$defs.PolicyEntry} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
+          : html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema} /></fieldset>`
       }
       ${untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`
     }

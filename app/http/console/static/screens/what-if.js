@@ -1,7 +1,7 @@
 // What if: one call, or the calls of the last week, under a draft that is not stored.
 import "../styles.js";
 import { get } from "../api.js";
-import { keepUnsaved, NEW, unsaved, useDraft, written } from "../draft.js";
+import { keepUnsaved, NEW, readSchema, unsaved, useDraft, written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { governing } from "../governing.js";
 import { agents, policies } from "../names.js";
@@ -22,13 +22,15 @@ export function Screen() {
   const entry = useRead(`what if ${param("entry")}`, async (signal) =>
     param("entry") ? /** @type {Entry} */ ((await get(`/v1/audit-logs/${param("entry")}`, {}, signal)).data) : null,
   );
-  const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
-  if ((entry.data === undefined && !entry.error) || !agents.all || !policies.all)
+  const schema = useRead("policy schema", readSchema);
+  const error = agents.error ?? policies.error ?? schema.error;
+  if ((entry.data === undefined && !entry.error) || !agents.all || !policies.all || !schema.data)
     return html`<div class="page"><h1>What if</h1>${
-      (agents.error ?? policies.error)
-        ? html`<${Problem} error=${agents.error ?? policies.error} retry=${() => {
+      error
+        ? html`<${Problem} error=${error} retry=${() => {
             agents.refresh();
             policies.refresh();
+            schema.reload();
           }} />`
         : html`<${Skeleton} />`
     }</div>`;
@@ -78,7 +80,7 @@ function Page({ entry, schema }) {
       ${
         drafting &&
         html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => begin(event.target.value)}><option value="">is a new policy of this agent</option>${governs.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
-        <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema?.$defs?.PolicyEntry} label="The draft as JSON" /></div>
+        <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema.$defs.PolicyEntry} label="The draft as JSON" /></div>
         ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
         <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`
       }</section>
