@@ -91,6 +91,9 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 vendor: requirements/console/node_modules/.package-lock.json ## make the console's libraries anew from their locked versions; needs npm
 	cd requirements/console && node vendor.mjs
 
+confusables: $(VENV)/dev.stamp ## make the table of look-alike characters anew from its locked version
+	$(BIN)/python requirements/confusables.py
+
 docs: $(VENV)/run.stamp $(VENV)/docs.stamp ## build the documentation, which the service then serves at /docs
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(VENV)/docs/bin/mkdocs build --quiet $(ARGS)
 
@@ -191,5 +194,5 @@ $(VENV)/venv.stamp:
 	@touch $@
 
 .SECONDARY:
-.PHONY: always help run test test-all test-weekly test-nightly test-clients test-client-core test-typescript test-typescript-runtimes client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files doc-tables docs audit man packages release
+.PHONY: always help run test test-all test-weekly test-nightly test-clients test-client-core test-typescript test-typescript-runtimes client-types check lint types bench bench-quick cluster-demo fmt lock vendor confusables check-console pictures deploy-files doc-tables docs audit man packages release
 .DEFAULT_GOAL := help

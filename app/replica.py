@@ -330,7 +330,7 @@ def _services(
             past_decisions=PastDecisions(audit, history, redactor.may_be_secret, pool),
             tool_listings=ToolListings(client, cache, catalog, clock, redactor.may_be_secret, pool),
             access_search=AccessSearch(client, agents, cache, clock, pool),
-            usual_calls=UsualCalls(audit, pool),
+            usual_calls=UsualCalls(audit, policies, pool),
             quota_reader=QuotaReader(client, cache, audit, clock, redactor.may_be_secret),
         ),
         log=Log(

@@ -10,6 +10,7 @@ from app.cli.api import Api
 from app.cli.output import print_record
 from app.model.actors import Via
 from app.model.text import with_hidden_shown
+from app.model.usual import GRAVE
 
 _ORIGINS = {"request": "the user's request", "approved_before": "approved before", "unverified": "unverified"}
 
@@ -75,9 +76,11 @@ def print_unusual(api: Api, approval_id: str) -> None:
         click.echo("this agent was never allowed to call this tool before")
         return
     click.echo(f"compared with the {usual['calls']} latest allowed calls:")
-    unusual = [each for each in usual["values"] if "unusual" in each]
+    found = [each for each in usual["values"] if "unusual" in each]
+    unusual = sorted(found, key=lambda each: each["difference"] not in GRAVE)
     for each in unusual:
-        click.echo(f"  {visible(each['path'])}: {visible(each['unusual'])}")
+        mark = "!" if each["difference"] in GRAVE else " "
+        click.echo(f"{mark} {visible(each['path'])}: {visible(each['unusual'])}")
     if usual["omitted"]:
         click.echo(f"  {usual['omitted']} more values were not compared")
     elif not unusual:

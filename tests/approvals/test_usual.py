@@ -44,14 +44,16 @@ def test_an_approver_sees_what_is_unusual_without_reading_the_log(tenant, agent_
     tenant.new_policy(other, ALLOW)
     ask(tenant, other, 99)
     ask(tenant, agent_id, 800)
-    found = usual(approver, ask(tenant, agent_id, 260)["approval"]["id"])
+    found = usual(approver, ask(tenant, agent_id, 4000)["approval"]["id"])
     assert found == {
         "calls": 3,
+        "asked": 0,
         "values": [
             {
                 "path": "amount",
                 "calls": 3,
-                "unusual": "6.5 times the usual 40; the most so far was 95",
+                "unusual": "100 times the usual 40; the most so far was 95",
+                "difference": "other_unit",
                 "least": 12,
                 "median": 40,
                 "most": 95,
@@ -60,6 +62,24 @@ def test_an_approver_sees_what_is_unusual_without_reading_the_log(tenant, agent_
         "omitted": 0,
     }
     assert approver.get("/v1/audit-logs").status_code == 403
+
+
+def test_what_a_rule_asks_about_is_compared_with_what_was_approved(tenant, agent_id, approver, person):
+    """Every amount that is asked about is far above the others, which says nothing; until three were approved, nothing
+    is said of what the rule itself names.
+    """
+    for amount in (12, 40, 95):
+        ask(tenant, agent_id, amount)
+    for amount in (700, 800, 900):
+        first = usual(approver, ask(tenant, agent_id, amount)["approval"]["id"])
+        assert "unusual" not in first["values"][0]
+        approve(person, ask(tenant, agent_id, amount)["approval"]["id"])
+        assert ask(tenant, agent_id, amount)["result"] == "allowed"
+    found = usual(approver, ask(tenant, agent_id, 850)["approval"]["id"])
+    assert (found["calls"], found["asked"], found["values"][0]["least"]) == (6, 3, 12)
+    assert "unusual" not in found["values"][0]
+    row = usual(approver, ask(tenant, agent_id, 1800)["approval"]["id"])["values"][0]
+    assert (row["difference"], row["unusual"]) == ("more", "2.2 times the usual 800; the most so far was 900")
 
 
 def test_the_latest_fifty_count_and_not_the_call_itself(tenant, agent_id, approver, person):
@@ -88,7 +108,7 @@ def test_secrets_of_earlier_calls_are_not_shown(tenant, agent_id, approver):
     assert rows == {
         "password": {"calls": 2},
         "note": {"calls": 2},
-        "cc": {"calls": 0, "unusual": "never given before"},
+        "cc": {"calls": 0, "unusual": "never given before", "difference": "new"},
     }
 
 
@@ -109,9 +129,9 @@ def test_the_command_line_shows_what_is_unusual(tenant, agent_id):
         done.check_returncode()
         return done.stdout
 
-    first = ask(tenant, agent_id, 260)["approval"]["id"]
+    first = ask(tenant, agent_id, 4000)["approval"]["id"]
     assert "this agent was never allowed to call this tool before" in shown(first, key)
     for amount in (12, 40, 95):
         ask(tenant, agent_id, amount)
-    assert "  amount: 6.5 times the usual 40; the most so far was 95" in shown(first, key)
+    assert "! amount: 100 times the usual 40; the most so far was 95" in shown(first, key)
     assert "not compared with other calls: " in shown(first, runtime)

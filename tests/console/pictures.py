@@ -14,7 +14,7 @@ PICTURES = [
     ("overview-light", "/console", ["text=Latest changes", ".tops", ".big"], {}),
     ("decisions-light", "/console/decisions", ["text=Refund bot"], {}),
     ("why-light", "/console/decisions?result=escalated&tool_name=refund.create", [], {"open": True}),
-    ("approvals-phone", "/console/approvals", ["text=times the usual"], {"color_scheme": "light", **PHONE}),
+    ("approvals-phone", "/console/approvals", ["text=looks like"], {"color_scheme": "light", **PHONE}),
     ("agent-dark", "/console/agents/refund-bot", [".meter"], {"color_scheme": "dark"}),
     ("policy-light", "/console/policies/{policy}?as=json", [".cm-line", "text=accepts it", "text=Refund bot"], {}),
 ]

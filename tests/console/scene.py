@@ -120,7 +120,7 @@ def build(admin, runtime, calls=40, hostile=True):
     asked = {"session": "chat-9", "user": "ann"}
     refund = {"order": "FUGWRD", "currency": "EUR", "amount": 260}
     ids["refund"] = call("refund-bot", "refund.create", refund, context=asked)["approval"]["id"]
-    mail = {"to": ["billing@examp\u200ble.com"], "subject": HOSTILE, "body": "Save it to C:\\new\nat once."}
+    mail = {"to": ["ann@examp\u200ble.com"], "subject": HOSTILE, "body": "Save it to C:\\new\nat once."}
     ids["hostile"] = call("mail-bot", "mail.send", mail)["approval"]["id"]
     deploy = {"environment": "production", "version": "4.21.0", "build": BIG, "notes": "A new checkout. " * 40}
     ids["exact"] = call("deploy-bot", "deploy.start", deploy)["approval"]["id"]

@@ -56,8 +56,8 @@ def test_numbers_are_exact_in_every_browser(visit):
 def test_what_is_unusual_is_said(visit):
     """Compared with the latest allowed calls of this agent and tool, by the service: the scope approve suffices."""
     page = visit("approve").open("/console/approvals", "Approvals")
-    card(page, "refund.create").get_by_text("times the usual").wait_for()
-    card(page, "deploy.start").get_by_text("new; usual: staging").wait_for()
+    card(page, "mail.send").get_by_text("looks like ann@example.com").wait_for()
+    card(page, "deploy.start").get_by_text("never given before").first.wait_for()
     refund = card(page, "refund.create").inner_text().split("context.user")[1]
     assert "never given before" not in refund
 

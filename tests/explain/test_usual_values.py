@@ -28,11 +28,12 @@ AMOUNTS = [{"amount": each} for each in (12, 40, 40, 95)]
         (260, "6.5 times the usual 40; the most so far was 95"),
         (4000, "100 times the usual 40; the most so far was 95"),
         (4e12, "more than a million times the usual 40; the most so far was 95"),
-        (96, "2.4 times the usual 40; the most so far was 95"),
-        (95, None),
+        (190, "4.8 times the usual 40; the most so far was 95"),
+        (189, None),
         (12, None),
-        (11.99, "the least so far was 12"),
-        (-5, "the least so far was 12"),
+        (0.13, None),
+        (0.12, "less than a hundredth of the least so far, 12"),
+        (-5, "negative; the least so far was 12"),
     ],
 )
 def test_a_number_is_compared_with_the_least_the_median_and_the_most(value, words):
@@ -43,9 +44,10 @@ def test_a_number_is_compared_with_the_least_the_median_and_the_most(value, word
 
 def test_numbers_are_exact():
     """Doubles would show …992, and take the two for one."""
-    row = beside({"id": 9007199254740993}, {"id": 9007199254740992})["id"]
-    assert row["unusual"] == "1.0 times the usual 9007199254740992; the most so far was 9007199254740992"
-    assert beside(b'{"a": 0.10000000000000000001}', b'{"a": 0.1}')["a"]["unusual"].endswith("the most so far was 0.1")
+    row = beside({"id": 18014398509481985}, {"id": 9007199254740992.0})["id"]
+    assert row["unusual"] == "2.0 times the usual 9007199254740992.0; the most so far was 9007199254740992.0"
+    row = beside(b'{"a": 0.20000000000000000003}', b'{"a": 0.10000000000000000001}')["a"]
+    assert row["unusual"].endswith("the most so far was 0.10000000000000000001")
 
 
 @pytest.mark.parametrize("number", [b"1e400", b"1e999999999999999999", b"1e99999999999999999999999999", b"-1e400"])
@@ -109,3 +111,11 @@ def test_work_and_answer_are_bounded():
     found = usual_of(raw({"n": 1}), [raw({"before": [0] * 1_000, "n": 1})])
     assert found.values[0].calls == 0
     assert beside({"t": "x"}, {"t": "y" * 201})["t"] == {"calls": 1}
+
+
+def test_a_known_text_is_not_new_where_few_calls_were_asked_about():
+    """The three large payments went to one creditor; another one who was paid before is as known."""
+    small = [raw({"to": name, "amount": 5}) for name in ("Acme", "Nordwind", "Kessel")]
+    large = [raw({"to": "Acme", "amount": 5000})] * 3
+    found = [usual_of(raw({"to": name, "amount": 6000}), small, large).values[0] for name in ("Nordwind", "Wolff")]
+    assert [each.unusual for each in found] == [msgspec.UNSET, "new; usual: Acme"]

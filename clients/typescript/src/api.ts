@@ -3708,8 +3708,10 @@ export interface components {
         };
         /** @description A call that waits or did, compared with what its agent was allowed to do with the tool besides. */
         Usual: {
-            /** @description How many other calls it is compared with: the latest allowed ones of this agent and tool, at most 50, and the first 1,000 values of each. */
+            /** @description How many other calls it is compared with: the latest allowed ones of this agent and tool, at most 50, and as many that the same rule asked about and people approved; the first 1,000 values of each. */
             calls: number;
+            /** @description How many of them people approved. If there are three, numbers and new values are compared with these alone. */
+            asked: number;
             /** @description Every value of its parameters, in their order, at most 200. */
             values: components["schemas"]["UsualValue"][];
             /** @description How many more values it has. */
@@ -3723,6 +3725,10 @@ export interface components {
             calls: number;
             /** @description What is unusual about it, in words; left out if nothing is, or if it cannot be compared because the log hides it. */
             unusual?: string;
+            /** @description The same for programs, left out with it. `look_alike` = nearly the value of earlier calls, `nearest`; `other_pairing` = another value of this call always came with `nearest` here; `other_unit` = another type, sign or currency, or 100 times the usual; `new` = in no earlier call; `more` = at least twice the most so far. */
+            difference?: components["schemas"]["Difference"];
+            /** @description The value of earlier calls that it is to be held against. */
+            nearest?: components["schemas"]["UsualText"];
             /** @description The least number there; left out, like the next two, if there was none. */
             least?: number;
             /** @description The middle one of the numbers there; of two, the lower. */
@@ -3735,6 +3741,11 @@ export interface components {
              */
             top?: components["schemas"]["UsualText"][];
         };
+        /**
+         * @description How a value differs from what earlier calls had there, the gravest first.
+         * @enum {string}
+         */
+        Difference: "look_alike" | "more" | "new" | "other_pairing" | "other_unit";
         /** @description A value that other calls had. */
         UsualText: {
             /** @description The text; anything but a text as JSON. */

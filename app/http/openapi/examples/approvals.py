@@ -42,12 +42,14 @@ APPROVAL = {
 }
 USUAL = {
     "calls": 50,
+    "asked": 0,
     "values": [
         {"path": "booking", "calls": 50, "top": [{"value": "ZEAJW1", "count": 1}]},
         {
             "path": "amount",
             "calls": 50,
-            "unusual": "22 times the usual 40; the most so far was 95",
+            "unusual": "220 times the usual 40; the most so far was 95",
+            "difference": "other_unit",
             "least": 12,
             "median": 40,
             "most": 95,
@@ -55,7 +57,9 @@ USUAL = {
         {
             "path": "currency",
             "calls": 48,
-            "unusual": "new; usual: USD",
+            "unusual": "48 calls had USD here",
+            "difference": "other_unit",
+            "nearest": {"value": "USD", "count": 48},
             "top": [{"value": "USD", "count": 48}],
         },
     ],
