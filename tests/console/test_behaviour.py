@@ -57,6 +57,7 @@ def test_what_is_unusual_is_said(visit):
     """Compared with the latest allowed calls of this agent and tool, by the service: the scope approve suffices."""
     page = visit("approve").open("/console/approvals", "Approvals")
     card(page, "mail.send").get_by_text("looks like ann@example.com").wait_for()
+    card(page, "deploy.start").scroll_into_view_if_needed()
     card(page, "deploy.start").get_by_text("never given before").first.wait_for()
     refund = card(page, "refund.create").inner_text().split("context.user")[1]
     assert "never given before" not in refund
@@ -80,6 +81,9 @@ def test_a_folded_value_is_opened_before_approve_works(visit):
     page = visit("approve").open("/console/approvals", "Approvals")
     deploy = card(page, "deploy.start")
     approve = deploy.get_by_role("button", name="Approve")
+    assert approve.is_disabled()
+    deploy.scroll_into_view_if_needed()
+    deploy.get_by_text("latest allowed calls").wait_for()
     assert approve.is_disabled()
     deploy.get_by_role("button", name=re.compile("Show all")).click()
     assert approve.is_enabled()

@@ -17,7 +17,7 @@ from app.http.console.files import POLICY, STATIC, console_files
 ROOT = Path(__file__).parents[2]
 FILES = sorted(console_files().files)
 EDITOR_BYTES = 140 * 1024
-SCREEN_BYTES = 44 * 1024
+SCREEN_BYTES = 48 * 1024
 REQUESTS = 20
 SECURITY = {
     "Content-Security-Policy": POLICY,
@@ -181,7 +181,7 @@ def test_the_page_names_every_module_that_its_screen_needs():
 
 @pytest.mark.parametrize("screen", ["", "approvals", "decisions"])
 def test_a_first_screen_is_small(screen):
-    """At most 44 KiB over the network, in at most 20 requests."""
+    """At most 48 KiB over the network, in at most 20 requests."""
     sizes = transferred(console_files().pages[screen])
     assert len(sizes) <= REQUESTS
     assert sum(sizes) <= SCREEN_BYTES, sizes
@@ -210,12 +210,12 @@ def test_vendored_files_are_what_the_list_says():
 
 
 def test_a_module_is_short_and_makes_no_markup_from_text():
-    """Up to 260 lines; nothing here can turn what an agent wrote into markup or code."""
+    """At most 450 lines; nothing here can turn what an agent wrote into markup or code."""
     markup = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc")
     for path in STATIC.rglob("*.js"):
         if "vendor" not in path.parts:
             source = path.read_text()
-            assert len(source.splitlines()) <= 260, path
+            assert len(source.splitlines()) <= 450, path
             assert not markup.search(source), path
             assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", source), path
 

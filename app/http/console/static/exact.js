@@ -57,22 +57,60 @@ const HIDDEN = new RegExp(
   "u",
 );
 
-/** The text in pieces: those that are seen as they are, and codes of hidden characters. Lines may break if they are many.
- * @param {string} text @param {{lines?: boolean}} [how] @returns {{text: string, hidden: boolean}[]} */
-export function pieces(text, how = {}) {
-  if (!HIDDEN.test(text)) return [{ text, hidden: false }];
-  /** @type {{text: string, hidden: boolean}[]} */
-  const found = [];
-  let seen = "";
-  for (const character of text) {
-    if (!HIDDEN.test(character) || (how.lines && (character === "\n" || character === "\t"))) {
-      seen += character;
-      continue;
-    }
-    if (seen) found.push({ text: seen, hidden: false });
-    seen = "";
-    found.push({ text: `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`, hidden: true });
+// As in app/language/confusables.py: letters that stand for one another; Chinese, Japanese and Korean ones mix with Latin.
+const ALPHABETS = [
+  /[\uFF21-\uFF3A\uFF41-\uFF5A]/u,
+  /[\u{1D400}-\u{1D7FF}]/u,
+  .../** @type {string[]} */ (
+    "Latin Greek Cyrillic Coptic Armenian Georgian Cherokee Hebrew Arabic Lisu".split(" ")
+  ).map((name) => new RegExp(`\\p{Script=${name}}`, "u")),
+];
+const LATIN = 2;
+
+/** The places, in code units, of letters that are of another alphabet than most of their word. @param {string} text */
+function foreign(text) {
+  /** @type {Set<number>} */
+  const found = new Set();
+  for (const { 0: word, index } of text.matchAll(/\p{L}+/gu)) {
+    let place = index;
+    const letters = [...word].map((letter) => {
+      const at = place;
+      place += letter.length;
+      return { at, alphabet: ALPHABETS.findIndex((each) => each.test(letter)) };
+    });
+    const counts = ALPHABETS.map((_, each) => letters.filter(({ alphabet }) => alphabet === each).length);
+    const main = counts.reduce(
+      (best, count, each) =>
+        count > counts[best] || (count === counts[best] && count > 0 && each === LATIN) ? each : best,
+      0,
+    );
+    for (const { at, alphabet } of letters) if (alphabet >= 0 && alphabet !== main) found.add(at);
   }
-  if (seen) found.push({ text: seen, hidden: false });
+  return found;
+}
+
+/** @typedef {{text: string, hidden: boolean, code?: string, marked?: boolean}} Piece code: of a letter of another script than its word. */
+
+/** The text in pieces: those that are seen as they are, codes of hidden characters, letters of another script than their
+ * word, and what is marked, by code units. Lines may break if they are many.
+ * @param {string} text @param {{lines?: boolean, marks?: Set<number>}} [how] @returns {Piece[]} */
+export function pieces(text, { lines = false, marks } = {}) {
+  const plain = /^[ -~]*$/.test(text);
+  if (!marks?.size && (plain || (!HIDDEN.test(text) && !foreign(text).size))) return [{ text, hidden: false }];
+  const strange = plain ? new Set() : foreign(text);
+  /** @type {Piece[]} */
+  const found = [];
+  let at = 0;
+  for (const character of text) {
+    const code = `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`;
+    const marked = marks?.has(at) || undefined;
+    const last = found.at(-1);
+    if (HIDDEN.test(character) && !(lines && (character === "\n" || character === "\t")))
+      found.push({ text: code, hidden: true });
+    else if (strange.has(at)) found.push({ text: character, hidden: false, code, marked });
+    else if (last && !last.hidden && !last.code && last.marked === marked) last.text += character;
+    else found.push({ text: character, hidden: false, marked });
+    at += character.length;
+  }
   return found;
 }

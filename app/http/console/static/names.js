@@ -98,12 +98,12 @@ export const tools = directory(
 /** What an agent is called in an address: its alias, else its id. @param {string} id */
 export const agentRef = (id) => agents.find(id)?.alias ?? id;
 
-/** @param {{id: string, link?: boolean}} props */
+/** An agent's name, or the end of its id, which begins with the time. @param {{id: string, link?: boolean}} props */
 export function AgentName({ id, link = false }) {
   const agent = agents.find(id);
   const name = agent
     ? html`<${Text} value=${agent.name} />`
-    : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+    : html`<code class="id" title=${id}>…${id.slice(-8)}</code>`;
   return link ? html`<a href=${to(`agents/${agent?.alias ?? id}`)}>${name}</a>` : name;
 }
 
@@ -113,12 +113,12 @@ export function PolicyName({ id, link = true }) {
   const policy = policies.find(id);
   const name = policy
     ? html`<${Text} value=${policy.name} />`
-    : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+    : html`<code class="id" title=${id}>…${id.slice(-8)}</code>`;
   return link ? html`<a href=${to(`policies/${id}`)}>${name}</a>` : name;
 }
 
 /** @param {{id: string}} props */
 export function KeyName({ id }) {
   const key = keys.find(id);
-  return key ? html`<${Text} value=${key.name} />` : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+  return key ? html`<${Text} value=${key.name} />` : html`<code class="id" title=${id}>…${id.slice(-8)}</code>`;
 }

@@ -1,9 +1,9 @@
 // One call that waits for a person: every argument exact, what is unusual, and two buttons.
 import { ask, get, Refused } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
-import { write } from "../exact.js";
+import { Exact, pieces, write } from "../exact.js";
 import { leaves } from "../leaves.js";
-import { AgentName, PolicyName } from "../names.js";
+import { AgentName, agents, PolicyName } from "../names.js";
 import { can, lacks, session } from "../session.js";
 import { countdown, duration, now } from "../time.js";
 import { to } from "../url.js";
@@ -12,9 +12,13 @@ import { Later, Problem } from "./loading.js";
 import { useRead } from "./read.js";
 import { isLong, Pill, Text, Time, Value } from "./text.js";
 
-/** place: of the call in its plan. decides: whether the card has its own buttons. read: told how many values are still folded.
- * @param {{approval: Approval, alone?: boolean, place?: number, decides?: boolean, read?: (unread: number) => void}} props */
-export function ApprovalCard({ approval, alone = false, place, decides = true, read }) {
+/** How long an approval may be kept from a person by a comparison that does not come. */
+const PATIENCE_MS = 20_000;
+
+/** place: of the call in its plan. decides: whether the card has its own buttons. wants: told what has to be done before it
+ * can be approved, "" if nothing.
+ * @param {{approval: Approval, alone?: boolean, place?: number, decides?: boolean, wants?: (before: string) => void}} props */
+export function ApprovalCard({ approval, alone = false, place, decides = true, wants }) {
   const pending = approval.status === "pending";
   const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
   const rows = leaves(approval.parameters).filter((row) => row.path);
@@ -36,26 +40,48 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
   }, [seen, approval.status]);
   const compares = pending && seen;
   const usual = useRead(`usual ${approval.id} ${compares}`, async (signal) =>
-    compares ? /** @type {Usual} */ ((await get(`/v1/approvals/${approval.id}/usual`, {}, signal)).data) : null,
+    compares
+      ? /** @type {Usual} */ (
+          (
+            await get(
+              `/v1/approvals/${approval.id}/usual`,
+              {},
+              AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+            )
+          ).data
+        )
+      : null,
   );
+  const [without, setWithout] = useState(false);
   const changed = useChanges(approval);
   const unread = rows.filter((row) => isLong(row.value) && !opened.includes(row.path)).length;
-  useEffect(() => read?.(unread), [unread]);
+  const before =
+    unread > 0
+      ? `Open the ${unread === 1 ? "folded value" : `${unread} folded values`} first`
+      : !usual.data && !usual.error
+        ? "Comparing with earlier calls…"
+        : usual.data || without
+          ? ""
+          : "Say that it could not be compared";
+  useEffect(() => wants?.(before), [before]);
   const show = (/** @type {{path: string, value: unknown}} */ row, inContext = false) => {
-    const note = inContext
+    const found = inContext
       ? undefined
-      : usual.data?.values.find((each) => each.path === row.path || each.path === `${row.path}.number`)?.unusual;
-    return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
-      ${!inContext && originOf(approval, row.path)}${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
+      : usual.data?.values.find((each) => each.path === row.path || each.path === `${row.path}.number`);
+    const marks =
+      found?.nearest && typeof row.value === "string" ? differing(row.value, found.nearest.value) : undefined;
+    return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} marks=${found?.difference === "look_alike" ? marks?.[0] : undefined} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
+      ${!inContext && originOf(approval, row.path)}${pending && !inContext && html`<${Note} found=${found} marks=${marks?.[1]} />`}</dd>`;
   };
+  const failed = compares && usual.error && !usual.data;
   return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} ref=${card} style=${style}>
-    <header>${place && html`<span class="tag number">${place}</span>`}<code class="tool"><${Text} value=${approval.toolName} /></code>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
+    <header>${place && html`<span class="tag number">${place}</span>`}<h2 class="tool"><code><${Text} value=${approval.toolName} /></code></h2>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
     ${approval.commands.length > 0 && html`<ol class="commands" aria-label="What the line runs">${approval.commands.map((each) => html`<li class=${each.passed ? "may-run" : "asks"}><code><${Text} value=${each.text} /></code> ${each.passed ? html`<span class="muted">may run</span>` : html`<span class="unusual"><${Text} value=${each.why ?? ""} /></span>`}</li>`)}</ol>`}
-    <p class="small muted">${usual.data ? (Number(usual.data.calls) ? `Compared with the ${usual.data.calls} latest allowed calls. ` : "This agent was never allowed to call this tool before. ") : usual.error ? html`<${Text} value=${`It cannot be compared with earlier calls: ${/** @type {Error} */ (usual.error).message}.`} /> ` : ""}${allows(approval)}</p>
+    <p class="small muted">${unverified(approval)}${allows(approval)}</p>
     ${
       approval.accessRequest &&
       html`<p class="small muted">Requested with:</p><dl class="arguments">${leaves(approval.accessRequest)
@@ -67,21 +93,128 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
     ${approval.approvals.slice(0, told).map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
-    ${pending && left > 0 && decides && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} />`}
+    ${pending && left > 0 && decides && html`<${Decide} approval=${approval} before=${before} changed=${changed} />`}
+    ${
+      pending &&
+      html`<p class="small muted compared">${
+        usual.data
+          ? Number(usual.data.calls)
+            ? `Compared with the ${usual.data.calls} latest allowed calls${usual.data.asked ? `, ${usual.data.asked} of them approved by people` : ""}.`
+            : "This agent was never allowed to call this tool before."
+          : failed
+            ? html`<label class="check"><input type="checkbox" checked=${without} onChange=${(/** @type {any} */ event) => setWithout(event.target.checked)} /> <span>It could not be compared with earlier calls (<${Text} value=${/** @type {Error} */ (usual.error).message} />). I decide without.</span></label>`
+            : compares && "Comparing with earlier calls…"
+      }</p>`
+    }
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
     <p class="small">${!alone && html`<a class="muted" href=${to(`approvals/${approval.id}`)}>Link to this approval</a> `}${approval.approvals[told] && html`<button type="button" class="link" onClick=${() => setShown()}>Show who</button>`}</p>
   </article>`;
 }
 
-const ORIGINS = { request: "from the request", approved_before: "approved before", unverified: "unverified" };
+/** @type {Record<string, string>} */
+const ORIGINS = { request: "from the request", approved_before: "approved before" };
 
-/** Where a value came from when the call was requested. @param {Approval} approval @param {string} path */
+/** Where a value came from when the call was requested, if it is known. @param {Approval} approval @param {string} path */
 function originOf(approval, path) {
   const found = approval.values?.find((each) => each.path === path);
   return (
     found &&
-    html`<span class=${`origin ${found.origin}`}>${ORIGINS[found.origin]}</span>${found.notInRequest && html`<span class="unusual">not in the request: <${Text} value=${found.notInRequest.join(", ")} /></span>`}`
+    html`${ORIGINS[found.origin] && html`<span class=${`origin ${found.origin}`}>${ORIGINS[found.origin]}</span>`}${found.notInRequest && html`<span class="unusual">not in the request: <${Text} value=${found.notInRequest.join(", ")} /></span>`}`
   );
+}
+
+/** Once a card, that values are unverified. @param {Approval} approval */
+function unverified(approval) {
+  const of = approval.values ?? [];
+  const [all, some] = [of.length, of.filter((each) => each.origin === "unverified").length];
+  if (!some) return "";
+  return some === all ? "Unverified: no value is from the user's request. " : "Values without a mark are unverified. ";
+}
+
+/** The differences that honest calls hardly ever have. */
+export const GRAVE = ["look_alike", "other_pairing", "other_unit"];
+
+/** What is unusual about a value, in a line that is kept free for it; all of it once it is pressed.
+ * @param {{found: Usual["values"][0] | undefined, marks: Set<number> | undefined}} props */
+function Note({ found, marks }) {
+  const [open, setOpen] = useState(false);
+  if (!found?.unusual) return html`<span class="note-line"></span>`;
+  const { difference = "", nearest, unusual } = found;
+  const calls = nearest && `${nearest.count} ${nearest.count === 1 ? "call" : "calls"}`;
+  return html`<button type="button" class=${`note-line unusual ${GRAVE.includes(difference) ? "grave" : ""}`} aria-expanded=${open} onClick=${() => setOpen(!open)}>${
+    difference === "look_alike" && nearest && !open
+      ? html`looks like <b><${Nearest} text=${nearest.value} marks=${marks} /></b> (${calls})`
+      : html`<${Text} value=${unusual} />`
+  }</button>`;
+}
+
+const [AROUND, HEAD, TAIL] = [4, 4, 6];
+
+/** A text with its marks, shortened around them. @param {{text: string, marks: Set<number> | undefined}} props */
+function Nearest({ text, marks = new Set() }) {
+  const places = [...marks];
+  const near = (/** @type {number} */ at) =>
+    at < HEAD || at >= text.length - TAIL || places.some((place) => Math.abs(place - at) <= AROUND);
+  if (text.length <= 16) return html`<${Text} value=${text} marks=${marks} />`;
+  let shown = "";
+  /** @type {Set<number>} */
+  const moved = new Set();
+  let at = 0;
+  for (const character of text) {
+    if (near(at)) {
+      if (marks.has(at)) moved.add(shown.length);
+      shown += character;
+    } else if (!shown.endsWith("…")) shown += "…";
+    at += character.length;
+  }
+  return html`<${Text} value=${shown} marks=${moved} />`;
+}
+
+/** The places, in code units, at which two texts differ: in the one, and in the other.
+ * @param {string} one @param {string} other @returns {[Set<number>, Set<number>]} */
+function differing(one, other) {
+  const [left, right] = [[...one], [...other]];
+  const rows = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
+  for (let i = left.length; i >= 0; i--)
+    for (let j = right.length; j >= 0; j--)
+      rows[i][j] =
+        i === left.length || j === right.length
+          ? left.length - i + right.length - j
+          : left[i] === right[j]
+            ? rows[i + 1][j + 1]
+            : 1 + Math.min(rows[i + 1][j + 1], rows[i + 1][j], rows[i][j + 1]);
+  /** @type {[Set<number>, Set<number>]} */
+  const found = [new Set(), new Set()];
+  let [i, j, atLeft, atRight] = [0, 0, 0, 0];
+  while (i < left.length || j < right.length) {
+    const same = left[i] === right[j] && i < left.length && j < right.length;
+    const both = same || (i < left.length && j < right.length && rows[i][j] === rows[i + 1][j + 1] + 1);
+    const first = both || (i < left.length && rows[i][j] === rows[i + 1][j] + 1);
+    if (first) {
+      if (!same) found[0].add(atLeft);
+      atLeft += left[i++].length;
+    }
+    if (both || !first) {
+      if (!same) found[1].add(atRight);
+      atRight += right[j++].length;
+    }
+  }
+  return found;
+}
+
+/** What a call does, in a few words for a button: its tool, its first number with what it counts, else its first short text.
+ * @param {Approval} approval */
+export function inBrief(approval) {
+  const rows = leaves(approval.parameters).filter((row) => row.path && row.value !== null);
+  const number = rows.find(({ value }) => typeof value === "number" || value instanceof Exact);
+  const unit = number && rows.find(({ path, value }) => /currency|unit/i.test(path) && typeof value === "string");
+  const text = rows.find(({ value }) => typeof value === "string" && value.length <= 40);
+  const what = number ? [number.value, unit?.value] : [text?.value];
+  const words = [approval.toolName, ...what.filter((each) => each !== undefined).map(String)];
+  return words
+    .map((each) => pieces(each).map(({ text: shown }) => shown))
+    .flat()
+    .join(" ");
 }
 
 /** Who may decide, in words. @param {Approval} approval */
@@ -121,26 +254,29 @@ export function useHeight(node, open) {
   return height.current > 0 ? { minHeight: `${height.current}px` } : undefined;
 }
 
-/** A reference, and whether what it refers to has been on the screen.
+/** A reference, and whether what it refers to has been on the screen, or near to it.
  * @returns {[{current: HTMLElement | null}, boolean]} */
 function useSeen() {
   const node = useRef(/** @type {HTMLElement | null} */ (null));
   const [seen, setSeen] = useState(false);
   useEffect(() => {
-    const watch = new IntersectionObserver((all) => {
-      if (all.some((each) => each.isIntersecting)) {
-        setSeen(true);
-        watch.disconnect();
-      }
-    });
+    const watch = new IntersectionObserver(
+      (all) => {
+        if (all.some((each) => each.isIntersecting)) {
+          setSeen(true);
+          watch.disconnect();
+        }
+      },
+      { rootMargin: "600px" },
+    );
     watch.observe(/** @type {HTMLElement} */ (node.current));
     return () => watch.disconnect();
   }, []);
   return [node, seen];
 }
 
-/** @param {{approval: Approval, unread: number, changed: string[]}} props */
-function Decide({ approval, unread, changed }) {
+/** before: what has to be done before it can be approved. @param {{approval: Approval, before: string, changed: string[]}} props */
+function Decide({ approval, before, changed }) {
   const [note, setNote] = useState("");
   const [uses, setUses] = useState("");
   const [seen, setSeen] = useState(false);
@@ -170,12 +306,8 @@ function Decide({ approval, unread, changed }) {
   if (own)
     return html`<p class="note calm">You asked for this yourself, so another person must decide.</p><div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`;
   if (!can("approve")) return html`<p class="small muted">${lacks("approve")}.</p>`;
-  const blocked =
-    unread > 0
-      ? `Open the ${unread === 1 ? "folded value" : `${unread} folded values`} first`
-      : approval.hides && !seen
-        ? "Confirm what is hidden first"
-        : undefined;
+  const blocked = before || (approval.hides && !seen ? "Confirm what is hidden first" : "");
+  const agent = agents.find(approval.agentId)?.name ?? "the agent";
   const grant = { ...(uses && { uses: Number(uses) }), ...(approval.hides && { accept_hidden: seen }) };
   return html`<div class="decide">
     ${changed.length > 0 && html`<p class="note" role="alert">It has changed since you opened it: ${changed.join(", ")}.</p>`}
@@ -184,8 +316,8 @@ function Decide({ approval, unread, changed }) {
     ${approval.usesLeft > 1 && html`<label class="uses">How many calls <input type="number" min="1" max=${approval.usesLeft} placeholder=${String(approval.usesLeft)} value=${uses} onInput=${(/** @type {any} */ event) => setUses(event.target.value)} /></label>`}
     <${Problem} error=${error} />
     ${error instanceof Refused && /^(NOT_AN_APPROVER|SIGN_IN_TOO_OLD)$/.test(error.code) && html`<${Later} load=${() => import("./problem.js")} name="SignInAgain" approval=${approval} />`}
-    <div class="verdicts"><button type="button" class="deny" disabled=${busy} onClick=${() => send("deny", {})}>Deny</button>
-      <button type="button" class="approve" disabled=${busy || blocked !== undefined} title=${blocked} onClick=${() => send("approve", grant)}>Approve</button></div>
-    ${blocked && html`<p class="small muted">${blocked}.</p>`}
+    <div class="verdicts"><button type="button" class="deny" disabled=${busy} aria-label=${`Deny ${inBrief(approval)} for ${agent}`} onClick=${() => send("deny", {})}>Deny</button>
+      <button type="button" class="approve" disabled=${busy || blocked !== ""} aria-label=${`Approve ${inBrief(approval)} for ${agent}`} title=${blocked || undefined} onClick=${() => send("approve", grant)}>${before.endsWith("…") ? "Comparing…" : "Approve"}</button></div>
+    <p class="small muted blocked">${blocked.endsWith("…") ? "" : blocked && `${blocked}.`}</p>
   </div>`;
 }

@@ -15,7 +15,7 @@ const AT_ONCE = 100;
 export function ApprovalGroup({ list }) {
   const plan = list[0].plan;
   const [struck, setStruck] = useState(/** @type {string[]} */ ([]));
-  const [unread, setUnread] = useState(/** @type {Record<string, number>} */ ({}));
+  const [wants, setWants] = useState(/** @type {Record<string, string>} */ ({}));
   const own = (/** @type {Approval} */ each) =>
     [session.value?.keyId, session.value?.id].includes(each.requestedBy.keyId ?? "");
   // What hides something is approved singly, and nobody decides what they asked for.
@@ -31,7 +31,8 @@ export function ApprovalGroup({ list }) {
   const title = plan
     ? `A plan of ${plan.calls} calls`
     : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
-  const left = may.filter((each) => !struck.includes(each.id)).reduce((sum, each) => sum + (unread[each.id] ?? 0), 0);
+  const first = may.find((each) => !struck.includes(each.id) && wants[each.id] !== "");
+  const before = first && `Call ${list.indexOf(first) + 1}: ${wants[first.id] ?? "Comparing with earlier calls…"}`;
   const strike = (/** @type {string} */ id, /** @type {boolean} */ out) =>
     setStruck((before) => [...before.filter((each) => each !== id), ...(out ? [id] : [])]);
   return html`<section class="group" ref=${group} style=${style} aria-label=${plan ? `Plan of ${plan.calls} calls` : `Session ${list[0].context.session}`}>
@@ -40,14 +41,14 @@ export function ApprovalGroup({ list }) {
     <div class="cards">${list.map(
       (each) => html`<div class=${struck.includes(each.id) && waits ? "struck stack" : "stack"} key=${each.id}>
       <${ApprovalCard} approval=${each} place=${each.plan && Number(each.plan.index) + 1} decides=${!waits || !may.includes(each)}
-        read=${(/** @type {number} */ count) => setUnread((before) => (before[each.id] === count ? before : { ...before, [each.id]: count }))} />
+        wants=${(/** @type {string} */ words) => setWants((known) => (known[each.id] === words ? known : { ...known, [each.id]: words }))} />
       ${waits && html`<label class="check" style=${may.includes(each) ? undefined : { visibility: "hidden" }}><input type="checkbox" checked=${struck.includes(each.id)} onChange=${(/** @type {any} */ event) => strike(each.id, event.target.checked)} /> Strike out: this call is denied</label>`}</div>`,
     )}</div>
-    ${waits && html`<${Together} all=${may} struck=${struck} unread=${left} />`}</section>`;
+    ${waits && html`<${Together} all=${may} struck=${struck} before=${before ?? ""} />`}</section>`;
 }
 
-/** @param {{all: Approval[], struck: string[], unread: number}} props */
-function Together({ all, struck, unread }) {
+/** before: what has to be done before they can be approved. @param {{all: Approval[], struck: string[], before: string}} props */
+function Together({ all, struck, before }) {
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const [errors, setErrors] = useState(/** @type {unknown[]} */ ([]));
@@ -79,6 +80,6 @@ function Together({ all, struck, unread }) {
   return html`<div class="decide card"><label class="sr" for=${`note-${all[0].id}`}>Note</label><textarea id=${`note-${all[0].id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
     ${errors.map((error) => html`<${Problem} error=${error} />`)}
     <div class="verdicts"><button type="button" class="deny" disabled=${busy} onClick=${() => send("deny")}>Deny ${calls(all.length)}</button>
-      <button type="button" class="approve" disabled=${busy || unread > 0 || !kept.length} onClick=${() => send("approve")}>Approve ${calls(kept.length)}${kept.length < all.length ? `, deny ${all.length - kept.length}` : ""}</button></div>
-    ${unread > 0 && html`<p class="small muted">Open the ${unread === 1 ? "folded value" : `${unread} folded values`} first.</p>`}</div>`;
+      <button type="button" class="approve" disabled=${busy || before !== "" || !kept.length} onClick=${() => send("approve")}>Approve ${calls(kept.length)}${kept.length < all.length ? `, deny ${all.length - kept.length}` : ""}</button></div>
+    <p class="small muted blocked">${before}</p></div>`;
 }

@@ -3,22 +3,31 @@ import { absolute, clock, now, relative } from "../time.js";
 import { pieces, write } from "../exact.js";
 import { html, useState } from "../vendor/preact.js";
 
-/** Text with codes for hidden characters. @param {{value: string | null | undefined, lines?: boolean}} props */
-export function Text({ value, lines = false }) {
-  const found = pieces(value ?? "", { lines });
-  if (found.length === 1 && !found[0].hidden) return html`<bdi>${found[0].text}</bdi>`;
-  return html`<bdi>${found.map((each) => (each.hidden ? html`<span class="unseen" title="A character that cannot be seen">${each.text}</span>` : each.text))}</bdi>`;
+/** Text with codes for hidden characters and for letters of another script than their word. marks: what is to be looked at.
+ * @param {{value: string | null | undefined, lines?: boolean, marks?: Set<number>}} props */
+export function Text({ value, lines = false, marks }) {
+  const found = pieces(value ?? "", { lines, marks });
+  return html`<bdi>${found.map((each) =>
+    each.hidden
+      ? html`<span class="unseen" title="A character that cannot be seen">${each.text}</span>`
+      : each.code
+        ? html`<span class="foreign" title="A letter of another script than its word">${each.text}<span class="unseen">${each.code}</span></span>`
+        : each.marked
+          ? html`<mark>${each.text}</mark>`
+          : each.text,
+  )}</bdi>`;
 }
 
 const LONG = 240;
 
-/** A JSON value exactly as it was sent; a long one is folded, with its length.
- * @param {{value: unknown, open?: boolean, onOpen?: () => void}} props */
-export function Value({ value, open = false, onOpen }) {
+/** A JSON value exactly as it was sent; a long one is folded, with its length. marks: in a text, what is to be looked at.
+ * @param {{value: unknown, open?: boolean, onOpen?: () => void, marks?: Set<number>}} props */
+export function Value({ value, open = false, onOpen, marks }) {
   const [opened, setOpened] = useState(open);
-  const text = typeof value === "string" ? quoted(value) : write(value, 0);
+  const shown = typeof value === "string" ? quoted(value, marks) : { text: write(value, 0), marks: undefined };
+  const { text } = shown;
   const folded = isLong(value) && !opened;
-  return html`<code class="value"><${Text} value=${folded ? text.slice(0, LONG) : text} lines />${
+  return html`<code class="value"><${Text} value=${folded ? text.slice(0, LONG) : text} marks=${shown.marks} lines />${
     folded &&
     html`… <button type="button" class="link"
     onClick=${() => {
@@ -28,12 +37,25 @@ export function Value({ value, open = false, onOpen }) {
   }</code>`;
 }
 
-/** A string as JSON, except that its lines are lines. @param {string} text */
-const quoted = (text) =>
-  `"${text
-    .split("\n")
-    .map((line) => JSON.stringify(line).slice(1, -1))
-    .join("\n")}"`;
+/** A string as JSON, except that its lines are lines, with the places of its marks there.
+ * @param {string} value @param {Set<number>} [marks] */
+function quoted(value, marks) {
+  const escaped = (/** @type {string} */ text) =>
+    text
+      .split("\n")
+      .map((line) => JSON.stringify(line).slice(1, -1))
+      .join("\n");
+  if (!marks?.size) return { text: `"${escaped(value)}"`, marks: undefined };
+  let [text, at] = ['"', 0];
+  const places = new Set();
+  for (const character of value) {
+    const shown = escaped(character);
+    if (marks.has(at)) for (let each = 0; each < shown.length; each++) places.add(text.length + each);
+    text += shown;
+    at += character.length;
+  }
+  return { text: `${text}"`, marks: places };
+}
 
 /** True if a value is shown folded. @param {unknown} value */
 export function isLong(value) {

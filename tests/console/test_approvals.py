@@ -1,0 +1,154 @@
+"""How the console shows what people decide on: compared before it can be approved, and marked where it is forged."""
+
+import json
+import random
+import re
+
+import pytest
+
+from app.language.confusables import mixed_scripts
+from tests.console.browsing import PHONE, until
+
+pytestmark = pytest.mark.slow
+
+SHIFTS = """(() => {
+  window.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const each of list.getEntries()) window.shifted += each.value;
+  }).observe({type: "layout-shift", buffered: true});
+})()"""
+PIECES = """async (texts) => {
+  const {pieces} = await import(document.querySelector('script[type=module]').src.replace('main.js', 'exact.js'));
+  return texts.map((text) => pieces(text).filter((each) => each.code).map((each) => each.text));
+}"""
+IBAN = "DE89370400440532013000"
+OTHERS = {"Acme GmbH": IBAN, "Nordwind AG": "FR7630006000011234567890189", "Kessel KG": "NL91ABNA0417164300"}
+
+
+@pytest.fixture(scope="module")
+def payments(scene):
+    """Payments of an agent who asks above 1,000; every creditor was paid four times, and three large ones approved."""
+    admin = scene.tenant.admin
+    agent = admin.post("/v1/agents", json={"name": "Invoice bot", "alias": "invoice-bot"}).json()["id"]
+    large = {"type": "parameter_constraint", "tools": ["payment.send"], "parameters": {"amount": {"max": 1000}}}
+    rules = [{"type": "tool_allowlist", "tools": ["payment.send"]}, {**large, "effect": "escalate"}]
+    assert admin.post("/v1/policies", json={"agent_id": agent, "name": "Pay", "rules": rules}).status_code == 201
+
+    def pay(amount, name="Acme GmbH", iban=None, currency="EUR"):
+        parameters = {"creditor": name, "iban": iban or OTHERS.get(name, IBAN), "amount": amount, "currency": currency}
+        body = {"agent_id": agent, "tool_name": "payment.send", "parameters": parameters}
+        return scene.runtime.post("/v1/authorize", json=body).json()
+
+    for number in range(12):
+        assert pay(100 + number, [*OTHERS][number % 3])["result"] == "allowed"
+    for amount in (1200, 1500, 1800):
+        approval = pay(amount)["approval"]["id"]
+        assert admin.post(f"/v1/approvals/{approval}/approve", json={}).status_code == 200
+        assert pay(amount)["result"] == "allowed"
+    return pay
+
+
+@pytest.fixture
+def waiting(payments, scene):
+    """Makes a payment that waits; it is denied at the end."""
+    made = []
+
+    def wait(*args, **fields):
+        made.append(payments(*args, **fields)["approval"]["id"])
+        return made[-1]
+
+    yield wait
+    for each in made:
+        scene.tenant.admin.post(f"/v1/approvals/{each}/deny", json={})
+
+
+def card_of(page, scene, approval):
+    return page.get_by_role("article").filter(has=page.locator(f'a[href$="/approvals/{approval}"]'))
+
+
+@pytest.mark.parametrize("size", [PHONE, {"width": 1280, "height": 820}])
+def test_nothing_is_approved_before_it_is_compared(waiting, visit, size):
+    """However long the comparison takes; what it says then moves no button."""
+    approval = waiting(1890.5, iban=IBAN[:-1] + "1")
+    visitor = visit("approve", "view", viewport=size)
+    page, held = visitor.page, []
+    page.add_init_script(SHIFTS)
+    page.route("**/usual", lambda route: held.append(route))  # noqa: PLW0108 - it looks at signatures
+    visitor.open(f"/console/approvals/{approval}", "Approval")
+    approve = page.get_by_role("button", name="Approve payment.send 1890.5 EUR for Invoice bot")
+    deny = page.get_by_role("button", name="Deny payment.send 1890.5 EUR for Invoice bot")
+    until(page, "document.body.innerText.includes('Invoice bot asks')")
+    assert (approve.inner_text(), approve.is_disabled(), deny.is_enabled()) == ("Comparing…", True, True)
+    places = [each.bounding_box() for each in (approve, deny)]
+    while not held:
+        page.wait_for_timeout(30)
+    held[0].continue_()
+    page.get_by_text("looks like").wait_for()
+    assert (approve.inner_text(), approve.is_enabled()) == ("Approve", True)
+    assert [each.bounding_box() for each in (approve, deny)] == places
+    assert page.evaluate("window.shifted") <= 0.02
+
+
+def test_a_comparison_that_fails_is_acknowledged(waiting, visit):
+    """By a box to tick; it says why."""
+    approval = waiting(1700)
+    visitor = visit("approve", "view")
+    page = visitor.page
+    refused = {"error": {"code": "AUDIT_LOG_DAMAGED", "message": "Segment 7 is damaged", "details": []}}
+    page.route("**/usual", lambda route: route.fulfill(status=500, json=refused))
+    visitor.open(f"/console/approvals/{approval}", "Approval")
+    approve = page.get_by_role("button", name="Approve payment.send")
+    page.get_by_text("Segment 7 is damaged").wait_for()
+    assert approve.is_disabled()
+    page.get_by_label("I decide without.").check()
+    assert approve.is_enabled()
+    visitor.forgive("status of 500")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"iban": IBAN[:-1] + "1"}, "looks like DE89…013000 (7 calls)"),
+        ({"name": "Acm\u0435 GmbH"}, "looks like Acme GmbH (7 calls)"),
+        ({"name": "W\u043elff Ltd"}, "a letter of another script within a word: U+043E"),
+        ({"iban": OTHERS["Kessel KG"]}, "never with creditor Acme GmbH, which had DE89370400440532013000 (7 calls)"),
+        ({"currency": "USD"}, "3 calls had EUR here"),
+        ({"amount": 150_000}, "100 times the usual 1500; the most so far was 1800"),
+    ],
+)
+def test_what_is_forged_is_marked(waiting, visit, fields, words):
+    """In the line below the value, in the colour of danger; the honest values have no mark."""
+    approval = waiting(**{"amount": 1700, **fields})
+    page = visit("approve", "view").open(f"/console/approvals/{approval}", "Approval")
+    grave = page.locator(".grave")
+    grave.first.wait_for()
+    assert words in [each.inner_text() for each in grave.all()]
+
+
+def test_the_differing_characters_are_marked_in_both(waiting, visit):
+    """And a letter of another script has its code."""
+    approval = waiting(1700, name="N\u043erdwind AG", iban=IBAN[:12] + "5" + IBAN[13:])
+    page = visit("approve", "view").open(f"/console/approvals/{approval}", "Approval")
+    page.get_by_text("looks like").first.wait_for()
+    assert [each.inner_text() for each in page.locator("dd mark").all()] == ["o", "5", "0"]
+    assert page.locator(".foreign").first.inner_text() == "\u043eU+043E"
+    page.get_by_role("button", name=re.compile("looks like DE")).click()
+    page.get_by_text("one character differs").wait_for()
+
+
+def test_an_honest_call_has_no_mark(waiting, visit):
+    page = visit("approve", "view").open(f"/console/approvals/{waiting(1650, name='Nordwind AG')}", "Approval")
+    page.get_by_text("Compared with the 15 latest allowed calls, 3 of them approved by people.").wait_for()
+    assert page.locator(".unusual").count() == 0
+    assert page.get_by_text("Unverified: no value is from the user's request.").count() == 1
+
+
+def test_both_readers_find_the_same_letters(visit):
+    """Of words of several alphabets, the page and the service name the same letters."""
+    draw = random.Random(20)
+    letters = "abcABC\u0430\u0431\u0410\u03b1\u03b2\u0561\u05d0\uff41\U0001d41a\u30c4\u4e2d1-_ \u00fc\u00df"
+    texts = ["".join(draw.choices(letters, k=draw.randint(1, 9))) for _ in range(3000)]
+    page = visit("view").open("/console/decisions", "Decisions")
+    found = page.evaluate(PIECES, texts)
+    wrong = [(text, got) for text, got in zip(texts, found, strict=True) if got != mixed_scripts(text)]
+    assert json.dumps(wrong) == "[]"
