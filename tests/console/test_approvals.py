@@ -152,3 +152,33 @@ def test_both_readers_find_the_same_letters(visit):
     found = page.evaluate(PIECES, texts)
     wrong = [(text, got) for text, got in zip(texts, found, strict=True) if got != mixed_scripts(text)]
     assert json.dumps(wrong) == "[]"
+
+
+def test_the_calls_that_wait_are_a_list_before_their_cards(waiting, visit, scene):
+    """Twelve on two screens of a phone; the two forged ones are grave, and at most two others have a mark. A row leads
+    to its card, and nothing is decided from the list.
+    """
+    names = [*OTHERS]
+    made = [waiting(1100 + 37 * number, names[number % 3]) for number in range(10)]
+    forged = [waiting(1650, iban=IBAN[:-1] + "1"), waiting(1700, name="N\u043erdwind AG", iban=OTHERS["Nordwind AG"])]
+    visitor = visit("approve", "view", viewport=PHONE)
+    page = visitor.open("/console/approvals", "Approvals")
+    rows = page.get_by_role("navigation", name="Calls that wait")
+    rows.get_by_label("Agent").select_option(label="Invoice bot")
+    until(page, "document.querySelectorAll('.waiting-calls li').length === 12")
+    until(page, "!document.querySelector('.waiting-calls .unknown')")
+    assert rows.bounding_box()["height"] <= 2 * PHONE["height"]
+    grave = {each.get_attribute("href").split("/")[-1] for each in rows.locator("a.grave").all()}
+    assert grave == set(forged)
+    assert rows.locator("a.other").count() <= 2
+    assert rows.get_by_role("button").count() == 0
+    rows.get_by_label("Mark").select_option("grave")
+    assert rows.get_by_role("listitem").count() == 2
+    rows.get_by_label("Mark").select_option("")
+    rows.locator(f'a[href$="{made[7]}"]').click()
+    until(page, f"document.activeElement.id === 'approval-{made[7]}'")
+    assert {method for method, _ in visitor.requests} == {"GET"}
+    late = waiting(1999)
+    page.get_by_role("status").filter(has_text="A call arrived: payment.send 1999 EUR").wait_for(state="attached")
+    card_of(page, scene, late).wait_for()
+    assert page.locator(".waiting-calls li").count() == 12

@@ -14,6 +14,23 @@ import { isLong, Pill, Text, Time, Value } from "./text.js";
 
 /** How long an approval may be kept from a person by a comparison that does not come. */
 const PATIENCE_MS = 20_000;
+/** How long a comparison is good for list and card. */
+const KEPT_MS = 30_000;
+
+/** @type {Map<string, Promise<Usual>>} */
+const comparisons = new Map();
+
+/** The call beside earlier ones; list and card ask once, and again when it failed or the card is looked at later.
+ * @param {string} id @returns {Promise<Usual>} */
+export function compared(id) {
+  const known = comparisons.get(id);
+  if (known) return known;
+  const asked = get(`/v1/approvals/${id}/usual`, {}, AbortSignal.timeout(PATIENCE_MS)).then(({ data }) => data);
+  comparisons.set(id, asked);
+  const forget = () => comparisons.delete(id);
+  asked.then(() => setTimeout(forget, KEPT_MS), forget);
+  return asked;
+}
 
 /** place: of the call in its plan. decides: whether the card has its own buttons. wants: told what has to be done before it
  * can be approved, "" if nothing.
@@ -39,18 +56,8 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
       );
   }, [seen, approval.status]);
   const compares = pending && seen;
-  const usual = useRead(`usual ${approval.id} ${compares}`, async (signal) =>
-    compares
-      ? /** @type {Usual} */ (
-          (
-            await get(
-              `/v1/approvals/${approval.id}/usual`,
-              {},
-              AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
-            )
-          ).data
-        )
-      : null,
+  const usual = useRead(`usual ${approval.id} ${compares}`, () =>
+    compares ? compared(approval.id) : Promise.resolve(null),
   );
   const [without, setWithout] = useState(false);
   const changed = useChanges(approval);
@@ -74,7 +81,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
       ${!inContext && originOf(approval, row.path)}${pending && !inContext && html`<${Note} found=${found} marks=${marks?.[1]} />`}</dd>`;
   };
   const failed = compares && usual.error && !usual.data;
-  return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} ref=${card} style=${style}>
+  return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} id=${`approval-${approval.id}`} tabindex="-1" ref=${card} style=${style}>
     <header>${place && html`<span class="tag number">${place}</span>`}<h2 class="tool"><code><${Text} value=${approval.toolName} /></code></h2>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>

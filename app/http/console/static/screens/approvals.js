@@ -2,12 +2,14 @@
 import { get } from "../api.js";
 import { approvals, approvalsError, approvalsRead, noteApproval, readPending } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
-import { ApprovalCard } from "../parts/approval_card.js";
+import { ApprovalCard, inBrief } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { param, setParams, to } from "../url.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 
+/** From so many calls on, a list of them stands before the cards. */
+const LISTED = 4;
 const decided = () => import("../parts/decided_approvals.js");
 const STATUSES = ["pending", "approved", "denied", "consumed", "expired", "cancelled"];
 
@@ -41,12 +43,18 @@ function Many() {
   // click, or one that was on its way, must not reach the buttons of another card.
   const [drawn, setDrawn] = useState(/** @type {Block[]} */ ([]));
   place(pending, drawn);
+  // As it is when the screen is opened; what comes later is said, and put after the cards.
+  const first = useRef(/** @type {string[] | null} */ (null));
+  if (approvalsRead.value) first.current ??= drawn.flatMap(({ ids }) => ids);
+  const listed = (first.current ?? []).flatMap((id) => approvals.value.get(id) ?? []);
+  const late = pending.filter((each) => first.current && !first.current.includes(each.id)).at(-1);
   const forgotten = drawn.some(({ ids }) => ids.some((id) => !approvals.value.has(id)));
   const blocks = drawn
     .map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) }))
     .filter((each) => each.list.length);
-  return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}<span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /></div>
+  return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}<span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /><span class="sr" role="status">${late && `A call arrived: ${inBrief(late)}`}</span></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
+    ${status === "pending" && listed.length >= LISTED && html`<${Later} load=${() => import("../parts/approval_list.js")} name="ApprovalList" list=${listed} />`}
     ${
       status !== "pending"
         ? html`<${Later} key=${status} load=${decided} name="History" status=${status} />`
