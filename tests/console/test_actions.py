@@ -36,6 +36,13 @@ def secret_of(page):
     return found
 
 
+def arrived(page, held):
+    """The first request that a route holds; the page tells of it before the route has it."""
+    while not held:
+        page.wait_for_timeout(30)
+    return held[0]
+
+
 def newest_change(scene):
     return scene.tenant.admin.get("/v1/changes?limit=1").json()[0]
 
@@ -367,7 +374,7 @@ def test_a_webhook_is_tried_retried_turned_off_and_given_a_new_secret(visit, sce
     page.route(itself, hold, times=1)
     with page.expect_request(itself):
         off.dblclick()
-    held[0].continue_()
+    arrived(page, held).continue_()
     until(page, "document.querySelector('.switch [aria-pressed=true]').textContent === 'Off'")
     off.click()
     press(off)
