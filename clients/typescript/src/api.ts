@@ -953,8 +953,9 @@ export interface components {
         DeniedCommand: {
             /** @description The program's name, in any letter case and folder; or several. */
             run: string | string[];
-            /** @description Its first word; one or several. second: Its second word. */
+            /** @description Its first word; one or several. */
             first?: string | string[];
+            /** @description Its second word; one or several. */
             second?: string | string[];
             /** @description Flags of which one must be given; a letter also stands for long flags that begin with it. */
             flags?: string[];
