@@ -27,7 +27,7 @@ def measure(bench: Bench) -> Table:
         key = hot_place(store.url).raw_key.encode()
 
         def sample(label: str) -> Sample:
-            with Replica(store.url, bench.cores.service) as replica:
+            with Replica(store.url, bench.cores.service, REMIT_CONNECTIONS_PER_ADDRESS="0") as replica:
                 return _sample(replica, _kinds(key)[label])
 
         rows = take_turns_by_label(_kinds(key), sample, bench.rounds)

@@ -151,7 +151,6 @@ class Replica(Server):
             "REMIT_WORKERS": str(workers),
             "REMIT_COMPACT": "false",
             "REMIT_STORE_TIMEOUT_MS": "5000",
-            "REMIT_CONNECTIONS_PER_ADDRESS": "0",
             "REMIT_LOG_LEVEL": "warning",
             **env,
         }
