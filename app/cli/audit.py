@@ -1,24 +1,25 @@
-"""`remit audit …`: read, check and export the log."""
+"""`remit audit …`: read, check, export and archive the log."""
 
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.cli.api import LISTENING, Api, Refused, on_api
-from app.cli.archives import archive_log, print_manifest
 from app.cli.atomic_output import atomic_output
 from app.cli.checkpoints import accept_forks, key, run_witness
 from app.cli.explain import explain_decision
+from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
-from app.cli.log_queries import FILTERS, newest, settled
-from app.cli.option_types import WholeNumber
-from app.cli.options import JSON
-from app.cli.output import Shown, counted, in_colour, shows
+from app.cli.option_types import Shadow, Time, Uuid, WholeNumber
+from app.cli.options import JSON, WORKSPACE, Option, filters
+from app.cli.output import Shown, counted, in_colour, progress_bar, shows
+from app.cli.store_access import in_workspace
 from app.cli.verify import verify_log
-from app.model.audit import Format
+from app.model.audit import AuditFilters, Format
 from app.model.counts import CountBy
 from app.model.text import with_hidden_shown
 
@@ -26,6 +27,29 @@ _HIGHEST = 10**15 - 1
 _END_BYTES = 4_096
 _END_MARKS = {"ndjson": b'{"end":', "csv": b"#end"}
 """Begin the last record of an export, by its format."""
+
+
+if TYPE_CHECKING:
+    from app.replica import Services
+
+
+FILTERS = filters(
+    AuditFilters,
+    agent_id=Option(
+        "--agent", click.STRING, "Only entries of this agent: its id, its alias, or a name that only one has."
+    ),
+    tool_name=Option("--tool"),
+    result=Option(help="Only this result."),
+    id=Option(kind=Uuid("remit audit query --json")),
+    key_id=Option("--key", Uuid("remit keys list")),
+    policy_id=Option("--policy", Uuid("remit policies list")),
+    shadow=Option(
+        kind=Shadow("remit policies list"), help="Only where this shadow policy, or any, would have decided otherwise."
+    ),
+    text=Option("--text"),
+    from_ms=Option(kind=Time(), help="Only entries at or after this time: ISO 8601, a date, yesterday, -24h."),
+    to_ms=Option(kind=Time(end=True), help="Only entries at or before this time; a date means its end."),
+)
 
 
 @click.group(cls=CommandGroup)
@@ -218,10 +242,61 @@ def export_log(api: Api, query: dict[str, Any], kind: str, output: str) -> None:
             raise click.ClickException("The export ended before its end mark, so it is incomplete; start it again")
 
 
+@audit.command("archive")
+@WORKSPACE
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@shows
+def archive_log(workspace: str, folder: Path) -> Shown:
+    """Add every sealed segment that is not archived yet to FOLDER/<workspace id>/.
+
+    Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention only drops archived
+    segments, unless REMIT_AUDIT_DROP_UNARCHIVED is set. This needs the store; over HTTP there is `remit audit export`.
+    """
+
+    async def write(services: "Services", workspace_id: str) -> tuple[str, int]:
+        with progress_bar("archiving") as progress:
+            return workspace_id, await services.log.audit.archive(folder, workspace_id, progress)
+
+    workspace_id, added = in_workspace(workspace, write)
+    yield {"folder": str(folder / workspace_id), "segmentsAdded": added}
+    click.echo(f"{counted(added, 'segment')} added")
+
+
+@audit.command("manifest")
+@on_api
+def print_manifest(api: Api) -> None:
+    """Print the manifest's lines of every segment that the store still has, to compare an archive with."""
+    after = 0
+    while True:
+        found = api.get("/v1/audit-logs/archive", after=after)
+        for line in found["segments"]:
+            click.echo(json.dumps(line, separators=(",", ":")))
+            after = line["segment"]
+        if not found["segments"] or after >= found["sealedUpTo"]:
+            break
+    click.echo(f"archived up to segment {found['archivedUpTo']} of {found['sealedUpTo']}", err=True)
+
+
+def settled(api: Api, query: dict[str, Any]) -> dict[str, Any]:
+    """The query with the id of the agent it names."""
+    called = query.get("agent_id")
+    return query if called is None else query | {"agent_id": find_agent_id(api, called)}
+
+
+def newest(api: Api, query: dict[str, Any], limit: int) -> tuple[list[bytes], str | None]:
+    """The newest matching entries, and the cursor of the older ones; None if there are none.
+
+    The service ends a page early if it had to read many entries for it; then the next page is read, too.
+    """
+    lines, older = api.page("/v1/audit-logs", query | {"limit": limit})
+    while older is not None and len(lines) < limit:
+        more, older = api.page("/v1/audit-logs", query | {"limit": limit - len(lines), "offset": 0, "cursor": older})
+        lines += more
+    return lines, older
+
+
 audit.add_command(accept_forks)
-audit.add_command(archive_log)
 audit.add_command(explain_decision)
 audit.add_command(verify_log)
 audit.add_command(key)
-audit.add_command(print_manifest)
 audit.add_command(run_witness)

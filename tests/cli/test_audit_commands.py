@@ -13,7 +13,7 @@ from redis import Redis
 from servers import clean_env
 
 from app.audit.seal.sealer import Sealer
-from app.cli.log_queries import newest
+from app.cli.audit import newest
 from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 
