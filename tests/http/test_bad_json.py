@@ -14,10 +14,10 @@ from app.http.bodies import (
     count_keys,
     decode_json,
     keys_written,
+    outside_strings,
     require_readable,
     require_unique_keys,
 )
-from app.http.json_structure import outside_strings
 
 BOTH = pytest.mark.parametrize("endpoint", ["/v1/agents", "/v1/authorize"])
 FILLER = b'{"name": "%s"}'

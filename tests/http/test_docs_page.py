@@ -10,8 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from app.http.openapi.examples import example_of
-from app.http.openapi.page import _inline, _rich, curl_line
-from app.http.openapi.page_script import SCRIPT
+from app.http.openapi.page import SCRIPT, _inline, _rich, curl_line
 from app.http.routes import ENDPOINTS, document, encoded_document, page
 from app.main import create_app
 from app.settings import Settings

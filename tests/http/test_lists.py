@@ -7,8 +7,8 @@ import pytest
 from litestar.response import Stream
 
 from app.errors import StoreUnavailable
+from app.http.api.agents import AgentView
 from app.http.json_array import _STEP_BYTES, answer_list
-from app.http.views.agents import AgentView
 from app.model.agents import Agent
 
 LONG = 2_000

@@ -21,13 +21,13 @@ from app.approvals.reaper import ApprovalReaper
 from app.audit.log import AuditLog
 from app.authorize.authenticator import Authenticator
 from app.errors import AppError, Unauthorized
-from app.http.views.agents import AgentView
-from app.http.views.api_keys import ApiKeyView
+from app.http.api.agents import AgentView
+from app.http.api.api_keys import ApiKeyView
+from app.http.api.policy_sets import AppliedSetView, PolicySetView
+from app.http.api.policy_versions import PolicyVersionView
 from app.http.views.audit_log import with_code
 from app.http.views.decisions import DecisionView
 from app.http.views.policies import PolicyView
-from app.http.views.policy_sets import AppliedSetView, PolicySetView
-from app.http.views.policy_versions import PolicyVersionView
 from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope

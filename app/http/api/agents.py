@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 from litestar import MediaType, Response
+from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken, AuditLogDamaged, LimitReached, VersionConflict
 from app.explain.tool_listings import ToolListing
@@ -13,12 +14,13 @@ from app.http.headers import version_header
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
 from app.http.references import agent_in_path, asked_about
-from app.http.views.agents import AgentView
+from app.http.views import as_view
 from app.model.actors import ChangedBy
 from app.model.agent_quotas import AgentQuotas
-from app.model.agents import Agent, AgentStatus, Alias
+from app.model.agents import Agent, AgentStatus, AgentType, Alias, Groups, Trip
 from app.model.api_keys import Caller, Scope
 from app.model.approved_before import Remembered
+from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.requests import AgentChanges, NewAgent, given
 from app.model.text import Name, require_tool_name
@@ -28,6 +30,30 @@ from app.store.optimistic import Versions
 
 _WRITE: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.ADMIN, Scope.POLICIES)}
 _READ: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
+
+
+class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An agent as the API shows it.
+
+    status: Only an active agent is ever allowed anything.
+    tripped: The denial breaker that suspended it; left out if none did.
+    """
+
+    id: Id
+    name: DisplayName
+    alias: Alias | None
+    type: AgentType
+    description: AgentDescription | None
+    status: AgentStatus
+    groups: Groups
+    version: VersionNumber
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+    tripped: Trip | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, agent: Agent) -> "AgentView":
+        return as_view(cls, agent, version=agent.revision)
 
 
 class AgentFilters(QueryFields, frozen=True):

@@ -4,22 +4,56 @@ import re
 from typing import Any, ClassVar
 
 from litestar import Response
-from msgspec import UNSET
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, Invalid, IssuerNotFound, IssuerTaken, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.references import agents_named
-from app.http.views.issuers import IssuerView
+from app.http.views import as_view
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
-from app.model.issuers import IssuerFields, IssuerRule
+from app.model.fields import DisplayName, Id, Timestamp, UpdatedAt
+from app.model.issuers import Algorithm, Issuer, IssuerFields, IssuerRule, Keys
+from app.model.times import rfc3339
+from app.policy_tools.lint.issuers import IssuerWarning, lint_issuer
 from app.replica import Records, Services
 
 _ADMIN: dict[str, Any] = {"tag": "Issuers", "scopes": (Scope.ADMIN,)}
 _PATH = "/v1/issuers/{issuer_name}"
 _is_name = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII).fullmatch
+
+
+class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Whose tokens count, and what they may ask.
+
+    issuer: The `iss` of its tokens.
+    audience: The only `aud` of its tokens.
+    algorithms: How it signs.
+    jwks_uri: Where its public keys are; left out = they are in `jwks`.
+    jwks: Its public keys; left out = they are at `jwks_uri`.
+    rules: What its tokens may do; the first that matches counts.
+    keys_read_at: When its keys were last read; null = not yet, or they are in `jwks`.
+    warnings: What is valid but probably not meant; left out if there is nothing to warn about.
+    """
+
+    id: Id
+    name: DisplayName
+    issuer: str
+    audience: str
+    algorithms: list[Algorithm]
+    jwks_uri: str | UnsetType = UNSET
+    jwks: dict[str, Any] | UnsetType = UNSET
+    rules: list[IssuerRule]
+    updated_at: UpdatedAt
+    keys_read_at: Timestamp | None
+    warnings: list[IssuerWarning] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, issuer: Issuer, keys: Keys) -> "IssuerView":
+        read_at = rfc3339(keys.read_ms) if keys.read_ms else None
+        return as_view(cls, issuer, keys_read_at=read_at, warnings=lint_issuer(issuer))
 
 
 class PutIssuer(Body, IssuerFields, frozen=True):

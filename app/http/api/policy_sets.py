@@ -1,9 +1,11 @@
 """/v1/agents/{id}/policies, /v1/groups/{group}/policies, /v1/workspace/policies: all policies of one owner at once."""
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Self
 
 from litestar import Request, Response
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from app.errors import AgentNotFound, Invalid, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.http.authentication import provide_changed_by
@@ -12,15 +14,22 @@ from app.http.endpoint import endpoint
 from app.http.headers import Tags, provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_SET
 from app.http.references import agent_in_body, agent_in_path, name_in_path
-from app.http.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
+from app.http.views.policies import PolicyView
 from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
+from app.model.fields import AgentId, Uuid
 from app.model.policies import WORKSPACE, ManagedBy, Owner, require_source
-from app.model.policy_sets import Entries, require_entries
+from app.model.policy_sets import AppliedSet, Entries, PolicyChange, PolicySet, require_entries
 from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
+from app.policy_tools.lint import PolicyWarning
 from app.replica import Records, Services
 from app.validation_messages import refusing_fields
+
+SetVersion = Annotated[
+    str, Meta(description="Changes with every change of these policies; the same string as in ETag.")
+]
+
 
 _GROUP_CHARACTERS = 64
 _GET: dict[str, Any] = {
@@ -42,6 +51,54 @@ _PUT: dict[str, Any] = {
     ),
 }
 _REFUSALS = (PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict)
+
+
+class PolicySetView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All policies of an agent, of a group or of the workspace. It can be sent back unchanged.
+
+    agent_id: The agent that owns them; null for a group, or every agent of the workspace.
+    group: The group of agents that owns them; null for an agent, or every agent.
+    policies: The policies, in evaluation order.
+    """
+
+    agent_id: AgentId | None
+    group: GroupName | None
+    version: SetVersion
+    policies: list[PolicyView]
+
+    @classmethod
+    def of(cls, policy_set: PolicySet, owner: Owner) -> Self:
+        policies = [PolicyView.of(policy) for policy in policy_set.policies]
+        return cls(**asdict(owner), version=policy_set.version, policies=policies)
+
+
+class AppliedSetView(PolicySetView, frozen=True, kw_only=True, rename="camel"):
+    """All policies of an owner after a write, and the ids of those that it changed.
+
+    created: Ids of new policies.
+    updated: Ids of policies that were changed.
+    deleted: Ids of policies that were deleted.
+    warnings: What is valid but probably not meant in the policies that were sent.
+    """
+
+    created: list[Uuid]
+    updated: list[Uuid]
+    deleted: list[Uuid]
+    warnings: list[PolicyWarning]
+
+    @classmethod
+    def applied(cls, done: AppliedSet, owner: Owner, warnings: Sequence[PolicyWarning]) -> Self:
+        return cls(
+            **asdict(PolicySetView.of(done.applied, owner)),
+            created=_ids(done.changes, "created"),
+            updated=_ids(done.changes, "updated"),
+            deleted=_ids(done.changes, "deleted"),
+            warnings=list(warnings),
+        )
+
+
+def _ids(changes: Sequence[PolicyChange], kind: str) -> list[str]:
+    return [change.policy.id for change in changes if change.kind == kind]
 
 
 class SetWrite(QueryFields, frozen=True):

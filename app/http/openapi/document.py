@@ -15,8 +15,12 @@ from msgspec import to_builtins
 
 from app import errors
 from app.errors import AppError
+from app.http.api.api_keys import CreateApiKey
+from app.http.api.catalog import PutCatalog
+from app.http.api.policies import CreatePolicy
+from app.http.api.policy_lint import LintPolicies
+from app.http.api.replay import ReplayBody
 from app.http.endpoint import JSON, Endpoint, errors_of, headers_of
-from app.http.openapi.cross_field_requirements import CROSS_FIELD_OF_BODIES
 from app.http.openapi.described_headers import OF_STATUS, REQUEST_ID, RequestHeader
 from app.http.openapi.examples import example_of
 from app.http.problems import (
@@ -29,7 +33,14 @@ from app.http.problems import (
     problem_details,
 )
 from app.model.agents import CALLED
+from app.model.policies import PolicyKind
 from app.model.policy_keys import CALLED as CALLED_POLICY
+from app.policy_tools.struct_schemas.cross_field_requirements import (
+    AGENT_ENTRIES,
+    GROUP_ENTRIES,
+    RULES_OF_A_KIND,
+    WORKSPACE_ENTRIES,
+)
 from app.policy_tools.struct_schemas.described import described
 from app.policy_tools.struct_schemas.queries import Parameter, parameters_of
 
@@ -74,6 +85,43 @@ status 400 or above have a message, as a JSON string. All others have an `ErrorB
 | Status | Code | When |
 |---|---|---|
 """
+
+
+_ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
+_NONE, _TEXT = {"type": "null"}, {"type": "string"}
+_OWNED_ENTRIES = [
+    {"required": ["agent_id"], "properties": {"agent_id": _TEXT, "group": _NONE, "policies": AGENT_ENTRIES}},
+    {"required": ["group"], "properties": {"agent_id": _NONE, "group": _TEXT, "policies": GROUP_ENTRIES}},
+    {"properties": {"agent_id": _NONE, "group": _NONE, "policies": WORKSPACE_ENTRIES}},
+]
+"""Policies of the agent or the group named beside them; with neither, of the workspace."""
+CROSS_FIELD_OF_BODIES: dict[str, dict[str, Any]] = {
+    CreateApiKey.__name__: {
+        "anyOf": [
+            {"properties": {"agents": {"type": "null"}, "sessionFrom": {"type": "null"}}},
+            {"properties": {"scopes": {"contains": _ASKS, "items": {"not": _ASKS_FOR_ALL}}}},
+        ]
+    },
+    CreatePolicy.__name__: {
+        **RULES_OF_A_KIND,
+        "oneOf": [
+            {"required": ["agent_id"], "properties": {"agent_id": _TEXT, "group": _NONE}},
+            {"required": ["group"], "properties": {"agent_id": _NONE, "group": _TEXT}},
+            {
+                "required": ["kind"],
+                "properties": {
+                    "kind": {"const": PolicyKind.GUARDRAIL.value},
+                    "agent_id": _NONE,
+                    "group": _NONE,
+                },
+            },
+        ],
+    },
+    LintPolicies.__name__: {"oneOf": _OWNED_ENTRIES},
+    ReplayBody.__name__: {"oneOf": _OWNED_ENTRIES},
+    PutCatalog.__name__: {"oneOf": [{"required": ["tools"]}, {"required": ["result"]}]},
+}
+"""Requirements by the name of the struct."""
 
 
 def types_in(answer: Any) -> tuple[Any, ...]:
