@@ -6,13 +6,11 @@ import json
 import pytest
 
 from app.model.agents import REFERENCE_RULES
+from app.model.rules import TYPES
 
 HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\n", "unassigned": "\u0378"}
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}
-RULE_TYPES = (
-    "tool_allowlist, tool_denylist, approval_required, parameter_constraint, parameter_schema, rate_limit, budget, "
-    "sequence, pinned_request, time_based, denial_breaker"
-)
+RULE_TYPES = ", ".join(kind.__struct_config__.tag for kind in TYPES)
 
 
 def nested(levels):

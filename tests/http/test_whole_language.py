@@ -128,7 +128,12 @@ schemas = st.fixed_dictionaries(
 within = st.sampled_from([{}, {"withinSeconds": HOUR}])
 
 
+DRAWN = set()
+"""The types of rules that are drawn."""
+
+
 def rule(kind, **fields):
+    DRAWN.add(kind)
     made = {"type": st.just(kind), "tools": tools, **fields}
     lists = ("tool_grant", "tool_allowlist", "tool_denylist", "approval_required")
     effect = {} if kind in (*lists, "denial_breaker") else {"effect"}

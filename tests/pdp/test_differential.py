@@ -163,40 +163,46 @@ def sequences(draw):
     return {side: draw(other_tools) for side in sides} | within
 
 
-KINDS = [*["rl"] * 4, "per", "budget", "budget", "seq", "seq", "pc", "tb"]
+KINDS = [*["rate_limit"] * 5, "budget", "budget", "sequence", "sequence", "parameter_constraint", "time_based"]
 KINDS += ["tool_grant", "tool_grant", "tool_allowlist", "tool_denylist", "approval_required"]
+KINDS += ["parameter_schema", "pinned_request"]
 NAMED_CONSTRAINTS = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
 KIND, KIND_IN_GUARDRAILS = st.sampled_from(KINDS), st.sampled_from([each for each in KINDS if each != "tool_grant"])
-LIMIT = st.sampled_from(list(product([1, 1, 2, 3], WINDOWS)))
 PER_VALUES = [*([each] for each in PER * 4), *map(list, permutations(PER, 2))]
-LIMIT_PER = st.sampled_from(list(product([1, 2], WINDOWS, PER_VALUES)))
-BUDGET = st.sampled_from(list(product([1, 2, 2.5], WINDOWS)))
-SEQUENCE, WINDOW = sequences(), windows()
+LIMITS = [(count, window, None) for count, window in product([1, 1, 2, 3], WINDOWS) for _ in range(len(PER_VALUES))]
+LIMITS += product([1, 2], WINDOWS, PER_VALUES)
+SCHEMAS = [{"required": ["x"]}, {"maxProperties": 1}, {"properties": {"x": {"enum": ["abc", None, 0.5]}}}]
+SCHEMAS += [{"properties": {"x": {"type": "number"}}}, {"additionalProperties": False, "properties": {"x": True}}]
+
+
+def limit(count, window, per):
+    return {"maxCalls": count, "windowSeconds": window} | ({} if per is None else {"per": per})
+
+
+OWN = {
+    "rate_limit": st.sampled_from([{"rateLimit": limit(*each)} for each in LIMITS]),
+    "budget": st.sampled_from(
+        [
+            {"budget": {"parameter": "x", "max": amount, "windowSeconds": window}}
+            for amount, window in product([1, 2, 2.5], WINDOWS)
+        ]
+    ),
+    "sequence": sequences().map(lambda drawn: {"sequence": drawn}),
+    "time_based": windows().map(lambda drawn: {"timeWindow": drawn}),
+    "parameter_constraint": NAMED_CONSTRAINTS.map(lambda drawn: {"parameters": drawn}),
+    "parameter_schema": st.sampled_from([{"schema": each} for each in SCHEMAS]),
+    "pinned_request": st.just({}),
+}
+"""What rules have besides their tools, by the types that have an effect."""
 
 
 @st.composite
 def rules(draw, kinds=KIND):
     """Any rule, but limits above all, and few that fail for a tool whatever the call."""
     kind = draw(kinds)
-    rule = {"tools": draw(other_tools if kind in ("tool_denylist", "approval_required") else tools)}
-    if kind == "pc":
-        return rule | {"type": "parameter_constraint", "parameters": draw(NAMED_CONSTRAINTS)} | draw(effect)
-    if kind == "rl":
-        count, window = draw(LIMIT)
-        return rule | {"type": "rate_limit", "rateLimit": {"maxCalls": count, "windowSeconds": window}} | draw(effect)
-    if kind == "per":
-        count, window, per = draw(LIMIT_PER)
-        limit = {"maxCalls": count, "windowSeconds": window, "per": per}
-        return rule | {"type": "rate_limit", "rateLimit": limit} | draw(effect)
-    if kind == "budget":
-        amount, window = draw(BUDGET)
-        limit = {"parameter": "x", "max": amount, "windowSeconds": window}
-        return rule | {"type": "budget", "budget": limit} | draw(effect)
-    if kind == "seq":
-        return rule | {"type": "sequence", "sequence": draw(SEQUENCE)} | draw(effect)
-    if kind == "tb":
-        return rule | {"type": "time_based", "timeWindow": draw(WINDOW)} | draw(effect)
-    return rule | {"type": kind}
+    covered = draw(other_tools if kind in ("tool_denylist", "approval_required", "pinned_request") else tools)
+    rule = {"tools": covered, "type": kind}
+    return rule | draw(OWN[kind]) | draw(effect) if kind in OWN else rule
 
 
 breakers = st.builds(
@@ -215,6 +221,8 @@ breakers = st.builds(
 )
 
 
+DRAWN = {*KINDS, "denial_breaker"}
+"""The types of rules that are drawn."""
 IDS = ["p0", "p1", "p2", "p3"]
 ORDERS = st.sampled_from([order[:count] for order in permutations(IDS) for count in range(1, 5)])
 # Mostly of one priority and one time, enforced for the agent alone.

@@ -105,8 +105,16 @@ RULES = [
         "tools": ["g"],
         "timeWindow": {"allowedHours": [9], "allowedDays": [1, 7], "timezone": "Europe/Paris"},
     },
+    {"type": "pinned_request", "tools": ["i"], "effect": "escalate"},
+    {
+        "type": "denial_breaker",
+        "tools": ["j"],
+        "denialBreaker": {"maxDenials": 3, "windowSeconds": 60, "action": "deny", "per": ["tool"]},
+    },
 ]
 GRANT = {"type": "tool_grant", "tools": ["a"], "when": {"context": {"env": {"enum": ["test"]}}}}
+DRAWN = {rule["type"] for rule in (*RULES, GRANT)}
+"""The types of rules that are drawn."""
 ENTRY = {"name": "p", "key": "k.1", "kind": "guardrail", "priority": 5, "enabled": False, "rules": RULES}
 SHOWN = {"id": "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02", "group": None, "agentId": None, "version": 3}
 TIMES = {"createdAt": "2026-11-20T12:00:00.000Z", "updatedAt": "2026-11-20T12:00:00.000Z"}
