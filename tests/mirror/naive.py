@@ -292,8 +292,15 @@ def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -
     """The first rule with the policy's verdict; of those that fail, rate limits that are full last."""
     candidates = [index for index, each in enumerate(verdicts) if each == verdict]
     if verdict != PASS:
-        candidates.sort(key=lambda index: is_limit(policy["rules"][index], call))
+        candidates.sort(key=lambda index: is_judged_last(policy["rules"][index], call))
     return candidates[0]
+
+
+def is_judged_last(rule: Json, call: Json) -> bool:
+    """Whether only what is stored tells if it passes."""
+    if rule["type"] == "pinned_request":
+        return verdict_of_circumstances(rule, call) == PASS
+    return is_limit(rule, call)
 
 
 def is_limit(rule: Json, call: Json) -> bool:

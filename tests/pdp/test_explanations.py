@@ -147,7 +147,8 @@ def test_a_trace_has_the_plan_and_agrees_with_the_mirror_on_each_rule(bodies, to
         assert [each.rule.ref.index for each in policy.rules] == list(range(len(rules)))
         for each, rule in zip(policy.rules, rules, strict=True):
             wanted = {Part.PASSED: naive.PASS, Part.ABSTAINED: naive.ABSTAIN, Part.FAILED: FAILS[each.rule.when_failed]}
-            if each.part in wanted:
+            is_open = each.part is Part.PASSED and rule["type"] == "pinned_request"  # the commit looks for the pin
+            if each.part in wanted and not is_open:
                 assert naive.rule_verdict(rule, asked, now, full=False) == wanted[each.part]
             covered = [pattern for pattern in rule["tools"] if naive.covers([pattern], tool)]
             assert each.pattern == (covered[0] if covered else None)
