@@ -1,15 +1,21 @@
-"""Tests of one value: for each field of a constraint a test, and a clause for people."""
+"""Tests of one value: for each field of a constraint a test, and a clause for people, also of what a string means."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from app.cancellation import raise_if_cancelled
+from app.language.addresses import canonical_network, within
+from app.language.ambiguous import Ambiguous
+from app.language.email_domains import canonical_email_domain
+from app.language.file_kinds import kinds_of, words_of
+from app.language.hosts import canonical_domain, canonical_host, canonical_pattern, host_matcher
+from app.language.paths import canonical_path, under
 from app.language.schemas.patterns import compile_regex, may_take
+from app.model.canonical_constraints import PathConstraint
 from app.model.constraints import Constraint, JsonType, Scalar
-from app.pdp.canonical_tests import canonical_tests
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
 
 _encode = msgspec.json.encode
@@ -44,7 +50,7 @@ def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield _below_test(constraint.below, secret=secret)
     yield from _type_tests(constraint)
     yield from _size_tests(constraint)
-    yield from canonical_tests(constraint, secret=secret)
+    yield from _meaning_tests(constraint, secret=secret)
 
 
 def _regex_test(pattern: str, *, secret: bool) -> Test:
@@ -217,3 +223,74 @@ _NO_TARGET = Unjudged("not a text that a person could have approved before")
 _NO_NUMBER = Unjudged("not a number")
 _NO_TEXT = Unjudged("not a text, number or boolean that a pattern could match")
 _OTHER_TYPE = Unjudged("of another type than the forbidden values")
+
+
+def _meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
+    """The tests of what a string means to the tools that act on it."""
+    if constraint.path is not UNSET:
+        yield from _path_tests(constraint.path, secret=secret)
+    if constraint.host is not UNSET:
+        hosts = constraint.host.among
+        yield _meaning_test("host", canonical_host, _matcher(hosts), _unless(secret, hosts))
+    if constraint.email_domain is not UNSET:
+        domains = constraint.email_domain.among
+        yield _meaning_test("mail address", canonical_email_domain, _domain_matcher(domains), _unless(secret, domains))
+    if constraint.cidr is not UNSET:
+        networks = constraint.cidr.among
+        yield _meaning_test(
+            "address", canonical_network, within(map(canonical_network, networks)), _unless(secret, networks)
+        )
+
+
+def _path_tests(constraint: PathConstraint, *, secret: bool) -> Iterator[Test]:
+    roots = () if isinstance(constraint.under, UnsetType) else tuple(map(canonical_path, constraint.under))
+    if roots:
+        yield _meaning_test(
+            "path",
+            canonical_path,
+            under(roots),
+            _unless(secret, () if isinstance(constraint.under, UnsetType) else constraint.under),
+        )
+    if not isinstance(constraint.not_among, UnsetType):
+        refused = frozenset(constraint.not_among)
+
+        def is_other(path: str) -> bool:
+            # Names above the topmost directory that was granted are the author's own.
+            above = min((len(root) for root in roots if root != "/" and under((root,))(path)), default=0)
+            return refused.isdisjoint(kinds_of(path[above:]))
+
+        yield _meaning_test("path", canonical_path, is_other, "", f"which has {words_of(refused)}")
+
+
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    return host_matcher([canonical_pattern(pattern) for pattern in patterns])
+
+
+def _domain_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Also accepts addresses, which policies of older releases may name; they match no mailbox."""
+    stars = ("*." if pattern.startswith("*.") else "" for pattern in patterns)
+    return host_matcher(
+        [star + canonical_domain(pattern.removeprefix("*.")) for star, pattern in zip(stars, patterns, strict=True)]
+    )
+
+
+def _meaning_test(
+    kind: str, read: Callable[[str], Any], is_wanted: Callable[[Any], bool], wanted: str, failure: str = ""
+) -> Test:
+    """Parses the string, which must have only one reading, and tests the result."""
+    failure = failure or f"no {kind} in {wanted}"
+    no_text = Unjudged(f"not a text that could be a {kind}")
+
+    def test(value: Any) -> str | None:
+        if type(value) is not str:
+            return no_text
+        try:
+            return None if is_wanted(read(value)) else failure
+        except Ambiguous as error:
+            return Unjudged(f"no {kind} that can be judged: it {error}")
+
+    return test
+
+
+def _unless(secret: bool, wanted: Iterable[str]) -> str:
+    return "those that are allowed" if secret else clipped(", ".join(wanted))

@@ -5,7 +5,7 @@ import pytest
 
 from app.model.approvals import ApprovalTerms
 from app.model.rules import ApprovalRequired
-from app.policy_tools.lint.approvers import approver_warnings
+from app.policy_tools.lint.policies import approver_warnings
 from app.policy_tools.lint.together import Comparisons
 
 PLACE = "$.rules[0]"

@@ -1,9 +1,13 @@
 """Warnings about a policy, judged together with the others that govern the same agents."""
 
+import difflib
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 
+from msgspec import UNSET
+
 from app.model.policies import Policy, PolicyKind
+from app.model.rule import Rule
 from app.model.rules import (
     DenialCounted,
     ParameterConstraint,
@@ -14,12 +18,9 @@ from app.model.rules import (
     ToolDenylist,
     ToolGrant,
 )
-from app.policy_tools.lint.approvers import ApprovingGroups, approver_warnings
-from app.policy_tools.lint.from_request import from_request_warnings
 from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.policy_tools.lint.overlaps import Patterns, windows_meet
-from app.policy_tools.lint.rules import breaker_warnings, constraint_warnings, hours_warnings
-from app.policy_tools.lint.tiers import against_lower_tiers, below_what_always_decides, shadowing_allowlists
+from app.policy_tools.lint.rules import breaker_warnings, constraint_warnings, from_request_warnings, hours_warnings
 from app.policy_tools.lint.together import EVERY_TOOL, Comparisons, Together, TooMuchToCompare, rules_of
 from app.policy_tools.lint.warnings import Code, PolicyWarning
 
@@ -31,6 +32,11 @@ _CHANGE_ONE = "change one of them"
 _ADDS = "a tool_grant, which adds and denies nothing"
 _MOST_OTHERS = 5
 """A policy gets a warning of one kind about at most so many other policies."""
+
+
+ApprovingGroups = frozenset[str] | None
+"""The groups of the identity provider that have the scope `approve` in the workspace; None = that is not known."""
+_NAME_COST = 20
 
 
 def lint_policies(
@@ -230,3 +236,109 @@ def _patterns_of(rule: PolicyRule) -> Iterator[tuple[str, str]]:
             ("sequence.requiresBefore", rule.sequence.required),
         ]
     yield from ((f"{name}[{place}]", pattern) for name, patterns in lists for place, pattern in enumerate(patterns))
+
+
+def approver_warnings(
+    place: str, rule: Rule, approving: ApprovingGroups, compared: Comparisons
+) -> Iterator[PolicyWarning]:
+    """Yield the warnings about the people that a rule asks for, if it escalates."""
+    if approving is None or rule.approval is UNSET:
+        return
+    named = None if rule.approval.approvers is UNSET else rule.approval.approvers.groups
+    if not approving and (named is not None or rule.approval.fresh is not UNSET):
+        field = "fresh" if named is None else "approvers"
+        message = (
+            f"nobody can decide what this rule asks: `{field}` needs people who sign in with an identity provider, and "
+            "REMIT_OIDC_SCOPES gives no group the scope approve in this workspace (API keys are in no group and never "
+            f"fresh); give one the scope, or leave `{field}` out"
+        )
+        yield PolicyWarning(Code.NOBODY_CAN_APPROVE, f"{place}.approval.{field}", message)
+        return
+    for index, group in enumerate(named or ()):
+        if group not in approving:
+            compared.spend(_NAME_COST * len(approving))
+            near = difflib.get_close_matches(group, approving, n=1)
+            cure = f'did you mean "{near[0]}"?' if near else "give it the scope there, or name another group"
+            message = (
+                f'REMIT_OIDC_SCOPES does not give "{group}" the scope approve in this workspace, so of its people only '
+                f"those decide who have it by another group; {cure}"
+            )
+            yield PolicyWarning(Code.GROUP_CANNOT_APPROVE, f"{place}.approval.approvers.groups[{index}]", message)
+
+
+def against_lower_tiers(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
+    """Where this policy allows, lower ones are not evaluated, so none of them denies or asks a person."""
+    compared = together.comparisons
+    allowed = Patterns(pattern for rule in policy.rules if not rule.only_fails for pattern in rule.tools)
+    guarded = Patterns(pattern for rule in policy.rules if rule.only_fails and rule.is_always for pattern in rule.tools)
+    lower_grants = (lower for priority, tier in together.grants.items() if priority < policy.priority for lower in tier)
+    for lower in lower_grants:
+        for rule in lower.rules:
+            if not rule.only_fails:
+                continue
+            silenced = [*compared.meeting(compared.tools(rule), allowed)]
+            if silenced and (first := compared.first_uncovered(Patterns(silenced), guarded)) is not None:
+                what = "approval" if rule.escalates else "denial"
+                message = (
+                    f'where this policy allows, the {what} of "{first}" in the policy '
+                    f'"{lower.name}" (priority {lower.priority}) is never asked for. Put that rule into a guardrail'
+                )
+                yield PolicyWarning(Code.SILENCES_BELOW, "$.priority", message)
+                break
+
+
+def below_what_always_decides(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
+    """An allowlist always decides, so nothing below its tier is ever evaluated."""
+    higher = together.always_deciding
+    if higher is not None and higher.priority > policy.priority:
+        fences = any(rule.is_always and EVERY_TOOL not in rule.tools for _, rule in rules_of(higher, ToolAllowlist))
+        cure = "Make its allowlist a tool_grant, which decides only about its tools, give" if fences else "Give"
+        message = (
+            f'this policy is never asked: "{higher.name}" (priority {higher.priority}) decides about every tool '
+            f"before it. {cure} both one priority, or make one of them a guardrail"
+        )
+        yield PolicyWarning(Code.NEVER_DECIDES, "$.priority", message)
+
+
+def shadowing_allowlists(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
+    """Grants of one priority decide together, so an allowlist of one refuses what another allows."""
+    for other in together.grants[policy.priority]:
+        if other.id == policy.id:
+            continue
+        for one, allowlisting in ((policy, other), (other, policy)):
+            index, shadowed = _first_refused(one, allowlisting, together.comparisons)
+            if shadowed is None:
+                continue
+            whose = f'this policy allows and the allowlist of "{other.name}" refuses'
+            if allowlisting is policy:
+                index, whose = (
+                    rules_of(policy, ToolAllowlist)[0][0],
+                    f'"{other.name}" allows and this allowlist refuses',
+                )
+            message = (
+                f'"{shadowed}" is denied: {whose}. Grants of one priority decide together, and an allowlist refuses '
+                "what it does not name; make it a tool_grant, which adds and denies nothing"
+            )
+            yield PolicyWarning(Code.ALLOWLIST_SHADOWS, f"$.rules[{index}].tools", message)
+            break
+
+
+def _first_refused(one: Policy, other: Policy, compared: Comparisons) -> tuple[int, str | None]:
+    """The first tool pattern that `one` allows and an allowlist of `other` refuses, and the index of its rule.
+
+    None if there is none, or if the two have no tool in common, of which there is another warning.
+    """
+    compared.spend(len(one.rules) + len(other.rules))
+    allowlists = [compared.tools(rule) for _, rule in rules_of(other, ToolAllowlist) if rule.is_always]
+    if not allowlists:
+        return 0, None
+    own = rules_of(one, ToolAllowlist)
+    allows: list[tuple[int, PolicyRule]] = [*own] or [
+        each for each in enumerate(one.rules) if each[1].names_right_calls
+    ]
+    if own and not all(compared.meet(compared.tools(rule), tools) for _, rule in own for tools in allowlists):
+        return 0, None
+    found = (
+        (index, compared.first_uncovered(compared.tools(rule), tools)) for index, rule in allows for tools in allowlists
+    )
+    return next((each for each in found if each[1] is not None), (0, None))
