@@ -9,7 +9,9 @@ from servers import clean_env
 from app.cli.main import main
 
 HERE = {"serve", "compact", "doctor", "workspaces create", "workspaces list", "audit archive"}
-"""What needs this machine's store: doctor checks it, a key has one workspace, and an archive is a folder beside it."""
+HERE |= {"audit accept-fork"}
+"""What needs this machine's store: doctor checks it, a key has one workspace, an archive is a folder beside it, and who
+accepts a fork answers for the store."""
 FILES = {"policies schema", "audit key new", "audit key show", "audit witness"}
 
 

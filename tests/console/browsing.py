@@ -155,6 +155,7 @@ class Visitor:
 
     def close(self):
         for page in self._pages:
+            page.unroute_all(behavior="ignoreErrors")
             page.close()
         if not self._shared:
             self.context.close()
@@ -193,10 +194,12 @@ class Browsing:
         try:
             yield self
         finally:
-            for context in self._contexts.values():
-                context.close()
-            self._contexts.clear()
-            _set_running_loop(None)
+            contexts, self._contexts = self._contexts, {}
+            try:
+                for context in contexts.values():
+                    context.close()
+            finally:
+                _set_running_loop(None)
 
     def close(self):
         with self.in_turn():

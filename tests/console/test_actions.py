@@ -426,7 +426,7 @@ def test_a_shell_line_is_shown_command_by_command(visit, scene):
     shown = page.get_by_role("list", name="What the line runs").get_by_role("listitem")
     shown.nth(1).wait_for()
     assert shown.all_inner_texts() == ["ls -la may run", "git push\nno entry names it"]
-    assert tenant.admin.post(f"/v1/approvals/{asked['approval']['id']}/cancel", json={}).status_code == 200
+    assert tenant.admin.post(f"/v1/approvals/{asked['approval']['id']}/deny", json={}).status_code == 200
 
 
 def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, scene):
