@@ -1,8 +1,10 @@
 """Names that some readers take for one another, such as `amount` and `Amount`."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from sys import getsizeof
+from threading import Lock
+from typing import Any, Protocol
 
 
 def folded(name: str) -> str:
@@ -22,32 +24,86 @@ def all_folded(names: Collection[str]) -> list[str]:
     return [*map(str.lower if "".join(names).isascii() else folded, names)]
 
 
+class Spellings(Protocol):
+    """How an object spells its names: `get(folded(name), name) == name` if it has no other spelling of the name."""
+
+    def get(self, fold: str, name: str, /) -> str | None: ...
+
+
 _FEW = 16
-"""Comparing names one by one is faster up to about this many."""
+"""The most names of an object that are folded one by one, and whose folds are remembered."""
+
+
+def spellings_of(holder: dict[str, Any]) -> Spellings:
+    """How the object spells its names. All rules that judge a call share one answer."""
+    if len(holder) > _FEW:
+        return _ManyNames(holder)
+    names = tuple(holder)
+    known = SPELLED.known.get(names)
+    return SPELLED.add(names) if known is None else known
 
 
 def spelled_once(name: str) -> Callable[[dict[str, Any]], bool]:
     """Return a test that is True for objects with no other spelling of the name, whether or not they have the name."""
     fold = folded(name)
-    size = len(fold)
-
-    def test(holder: dict[str, Any]) -> bool:
-        if len(holder) > _FEW:
-            return _is_once(holder, name, fold)
-        for key in holder:  # a loop of its own, because every rule that reads a name runs it for every call
-            # Folding changes the length of no ASCII name.
-            if key != name and (len(key) == size or not key.isascii()) and folded(key) == fold:
-                return False
-        return True
-
-    return test
+    return lambda holder: spellings_of(holder).get(fold, name) == name
 
 
-def _is_once(holder: dict[str, Any], name: str, fold: str) -> bool:
-    # Usually the letters of the name occur in no other name. Folding changes nothing across line ends.
-    if folded("\n".join(holder)).count(fold) == (name in holder):
-        return True
-    return all_folded(holder.keys()).count(fold) == (name in holder)
+class _ManyNames:
+    """Spellings of an object with many names, which are not kept."""
+
+    __slots__ = ("_folded", "_holder")
+
+    def __init__(self, holder: dict[str, Any]) -> None:
+        self._holder, self._folded = holder, folded("\n".join(holder))
+
+    def get(self, fold: str, name: str) -> str | None:
+        given = name in self._holder
+        # Usually the letters of the name occur in no other name. Folding changes nothing across line ends.
+        if self._folded.count(fold) == given or all_folded(self._holder.keys()).count(fold) == given:
+            return name
+        return None
+
+
+_LARGEST = 4096
+"""The most bytes of one set of names that is remembered."""
+
+
+class RememberedSpellings:
+    """The spellings of sets of names that occurred lately, up to `max_bytes` of memory, whoever chose the names.
+
+    known: by the names, in an object's order, of each fold the name; None if several names have it.
+    """
+
+    def __init__(self, max_bytes: int = 1024 * 1024) -> None:
+        self._max_bytes = max_bytes
+        self._lock = Lock()
+        self.known: dict[tuple[str, ...], dict[str, str | None]] = {}
+        self.size = 0
+
+    def add(self, names: tuple[str, ...]) -> dict[str, str | None]:
+        """Their spellings, which are remembered unless they would displace many others."""
+        found: dict[str, str | None] = {}
+        for name, fold in zip(names, all_folded(names), strict=True):
+            found[fold] = None if fold in found else name
+        size = _size(names, found)
+        with self._lock:  # threads judge calls, too
+            if names not in self.known and size <= _LARGEST:
+                self.known[names] = found
+                self.size += size
+                while self.size > self._max_bytes:
+                    oldest = next(iter(self.known))
+                    self.size -= _size(oldest, self.known.pop(oldest))
+        return found
+
+
+def _size(names: tuple[str, ...], found: Mapping[str, str | None]) -> int:
+    """The memory of an entry in bytes, with its part of the dictionary's own."""
+    return getsizeof(names) + getsizeof(found) + sum(map(getsizeof, (*names, *found))) + 200
+
+
+SPELLED = RememberedSpellings()
+"""One memory for all that this process judges."""
 
 
 def other_spelling(name: str) -> str:

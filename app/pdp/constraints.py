@@ -9,7 +9,7 @@ from app.cancellation import raise_if_cancelled
 from app.language.ambiguous import Ambiguous
 from app.language.schemas.json_schema import Schema, TooMuchWork
 from app.language.schemas.patterns import compile_regex, may_take
-from app.language.spellings import SchemaNames, other_spelling, spelled_once
+from app.language.spellings import SchemaNames, Spellings, folded, other_spelling
 from app.language.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.pdp.clauses import Test, Unjudged, clipped, shown
@@ -19,8 +19,9 @@ from app.pdp.relations import relations_of
 from app.pdp.value_tests import value_tests
 from app.redaction.credentials import REDACTED
 
-Check = Callable[[Json, Json], str | None]
-"""Takes parameters and context; None if they satisfy the constraint, else the reason why not."""
+Check = Callable[[Json, Json, Spellings], str | None]
+"""Takes parameters and context, and how the parameters spell their names; None if they satisfy the constraint, else
+the reason why not."""
 
 IsSecret = Callable[[str], bool]
 Verdict = bool | str
@@ -100,7 +101,7 @@ def compile_constraint(
     if probe.path.is_plain and not probe.of_context and not probe.absent:
         return _plain_check(probe)
 
-    def check(parameters: Json, context: Json) -> str | None:
+    def check(parameters: Json, context: Json, _spelled: Spellings) -> str | None:
         try:
             values, missing = probe.find(parameters, context)
         except Ambiguous as error:
@@ -125,10 +126,10 @@ def _plain_check(probe: _Probe) -> Check:
     name, required, relations = probe.name, probe.required, probe.relations
     own_tests: Sequence[Test] = probe.tests
     missing = f"{probe.subject} is missing"
-    is_spelled_once, spelled_again = spelled_once(name), probe.unjudged(f"has {other_spelling(name)}")
+    fold, spelled_again = folded(name), probe.unjudged(f"has {other_spelling(name)}")
 
-    def check(parameters: Json, context: Json) -> str | None:
-        if not is_spelled_once(parameters):
+    def check(parameters: Json, context: Json, spelled: Spellings) -> str | None:
+        if spelled.get(fold, name) != name:
             return spelled_again
         if name not in parameters:
             return missing if required else None
@@ -149,7 +150,7 @@ TOO_MUCH_FOR_A_SCHEMA = "The parameters cannot be judged: checking them against 
 def schema_check(schema: Schema, names: SchemaNames) -> Check:
     """A check that the parameters fit the schema; its reason names the place and the keyword, but no value."""
 
-    def check(parameters: Json, _context: Json) -> str | None:
+    def check(parameters: Json, _context: Json, _spelled: Spellings) -> str | None:
         raise_if_cancelled()
         name = names.other_spelling(parameters)
         if name is not None:

@@ -1,10 +1,12 @@
 """`decide`: judges one tool call by an agent's policies, leaving quotas open."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from app.language.schemas.patterns import counted_searches
+from app.language.spellings import spellings_of
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.plans import Plan
@@ -13,6 +15,7 @@ from app.pdp.compiled import CompiledAgent
 from app.pdp.operands import NOTHING
 from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import open_quotas, plan_of, settled_breakers, settled_quotas
+from app.pdp.rules.rule_type import Condition
 from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow
 
@@ -84,15 +87,32 @@ def _with_shadow(plan: Plan, combined: CompiledAgent, request: AuthorizeRequest,
 def failure_of(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
     """The outcome of the failing condition that decides, and the place of its policy; None if none fails."""
     escalated: tuple[Outcome, int] | None = None
-    context = request.context or NOTHING
-    for place, policy in enumerate(asked):
-        for condition in policy.conditions:
-            reason = condition.failed(request.parameters, context, minute)
-            if reason is None:
-                continue
-            if condition.when_failed is Result.DENIED:
-                return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason, condition.code), place
-            if escalated is None:
-                code = DecisionCode.APPROVAL_REQUIRED
-                escalated = Outcome(Result.ESCALATED, policy.policy_id, condition.ref, reason, code), place
+    for place, policy_id, condition, reason in failures(asked, request, minute):
+        if condition.when_failed is Result.DENIED:
+            return Outcome(Result.DENIED, policy_id, condition.ref, reason, condition.code), place
+        if escalated is None:
+            code = DecisionCode.APPROVAL_REQUIRED
+            escalated = Outcome(Result.ESCALATED, policy_id, condition.ref, reason, code), place
     return escalated
+
+
+def failures(
+    asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int
+) -> Iterator[tuple[int, str, Condition, str]]:
+    """Yield each condition that the call fails: the place of its policy, that one's id, the condition, and why."""
+    parameters, context = request.parameters, request.context or NOTHING
+    spelled = spellings_of(parameters)
+    for place, policy in enumerate(asked):
+        for condition in policy.conditions:  # one loop for all, because an agent may have hundreds of them on a tool
+            reason = condition.failure
+            if reason is None:
+                for check in condition.checks:
+                    reason = check(parameters, context, spelled)
+                    if reason is not None:
+                        break
+                else:
+                    if condition.time is None:
+                        continue
+                    reason = condition.time(minute)
+            if reason is not None:
+                yield place, policy.policy_id, condition, reason

@@ -11,8 +11,7 @@ from app.model.escalations import Escalation
 from app.model.plans import Check, DenialCount, HistoryCheck, Plan, RememberedCheck
 from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
-from app.pdp.decide import failure_of
-from app.pdp.operands import NOTHING
+from app.pdp.decide import failure_of, failures
 from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.rules.rule_type import Condition
@@ -40,14 +39,11 @@ class Approved(Struct, frozen=True):
 
 def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> tuple[tuple[Escalation, str], ...]:
     """The escalations of all rules that ask a person about this call, however full its quotas are, each with why."""
-    minute, context = now_us // MINUTE_US, request.context or NOTHING
     return tuple(
         (asked, reason)
-        for policy in agent.view_of(request).asked
-        for condition in policy.conditions
+        for _, policy_id, condition, reason in failures(agent.view_of(request).asked, request, now_us // MINUTE_US)
         if condition.when_failed is Result.ESCALATED
-        and (reason := condition.failed(request.parameters, context, minute)) is not None
-        and (asked := agent.escalation(policy.policy_id, condition.ref)) is not None
+        and (asked := agent.escalation(policy_id, condition.ref)) is not None
     )
 
 

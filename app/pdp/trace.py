@@ -5,19 +5,19 @@ decisions that are not explained cost nothing extra.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from msgspec import UNSET, Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from app.language.schemas.patterns import counted_searches
 from app.model.decisions import AuthorizeRequest
 from app.model.explanations import Part
 from app.model.plans import Check, Plan
 from app.model.policies import Policy, PolicyKind, evaluation_order
+from app.model.times import MINUTE_US
 from app.pdp.clauses import covering
 from app.pdp.compiled import CompiledAgent
-from app.pdp.decide import decide_at_length
+from app.pdp.decide import decide_at_length, failures
 from app.pdp.operands import NOTHING
 from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import settled_quotas
@@ -61,29 +61,13 @@ class Trace(Struct, frozen=True):
     policies: tuple[PolicyTrace, ...]
 
 
-class _NotedCondition(Condition, frozen=True, kw_only=True):
-    """A condition that records in `said` that it was evaluated, and the reason if it failed."""
-
-    place: Place
-    said: dict[Place, str | None]
-    known: Mapping[Place, str | None]
-
-    def failed(self, parameters: dict[str, Any], context: dict[str, Any], minute: int) -> str | None:
-        if self.place in self.known:
-            reason = self.known[self.place]
-        else:
-            reason = Condition.failed(self, parameters, context, minute)
-        # A rule about shell lines can have two conditions, and fails if one of them does.
-        self.said[self.place] = self.said.get(self.place) or reason
-        return reason
-
-
 class _NotingAgent:
-    """A compiled agent as `decide` sees it."""
+    """A compiled agent as `decide` sees it: conditions record in `said` that they were judged, and why they failed."""
 
-    def __init__(self, agent: CompiledAgent, known: Mapping[Place, str | None]) -> None:
+    def __init__(self, agent: CompiledAgent, known: Mapping[Place, str | None], minute: int) -> None:
         self._agent = agent
         self._known = known
+        self._minute = minute
         self.refusal, self.combined = agent.refusal, agent.combined
         self.said: dict[Place, str | None] = {}
         self.asked: tuple[PolicyView, ...] = ()
@@ -91,14 +75,25 @@ class _NotingAgent:
     def view_of(self, request: AuthorizeRequest) -> ToolView:
         view = self._agent.view_of(request)
         self.asked = view.asked
-        return replace(view, asked=tuple(map(self._noting, view.asked)))
-
-    def _noting(self, policy: PolicyView) -> PolicyView:
-        noting = (
-            _NotedCondition(**asdict(each), place=(policy.policy_id, each.ref.index), said=self.said, known=self._known)
-            for each in policy.conditions
+        asked = (
+            replace(policy, conditions=tuple(self._noting(policy, each, request) for each in policy.conditions))
+            for policy in view.asked
         )
-        return replace(policy, conditions=tuple(noting))
+        return replace(view, asked=tuple(asked))
+
+    def _noting(self, policy: PolicyView, condition: Condition, request: AuthorizeRequest) -> Condition:
+        place, alone = (policy.policy_id, condition.ref.index), replace(policy, conditions=(condition,))
+
+        def check(*_: object) -> str | None:
+            if place in self._known:
+                reason = self._known[place]
+            else:
+                reason = next((reason for *_, reason in failures((alone,), request, self._minute)), None)
+            # A rule about shell lines can have two conditions, and fails if one of them does.
+            self.said[place] = self.said.get(place) or reason
+            return reason
+
+        return replace(condition, failure=None, checks=(check,), time=None)
 
 
 def trace(
@@ -115,7 +110,7 @@ def trace(
     the plan of all policies together.
     known: results of rules that must not be judged by this call: the reason if they failed, None if not.
     """
-    noting = _NotingAgent(agent, known or {})
+    noting = _NotingAgent(agent, known or {}, now_us // MINUTE_US)
     plan = decide_at_length(noting, request, now_us, key_id)
     judge = _Judge(agent, noting, plan, request, key_id)
     compiled = {policy.id: rules for policy, rules in agent.compiled_policies}

@@ -1,6 +1,7 @@
 """Tests of one value: for each field of a constraint a test, and a clause for people, also of what a string means."""
 
 from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from app.model.constraints import Constraint, JsonType, Scalar
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
 
 _encode = msgspec.json.encode
+_NUMBERS = (int, float)
 
 
 _JSON_TYPES: dict[type, JsonType] = {
@@ -36,10 +38,8 @@ def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield _regex_test(constraint.regex, secret=secret)
     if constraint.enum is not UNSET:
         yield _enum_test(constraint.enum, secret=secret)
-    if constraint.min is not UNSET:
-        yield _min_test(constraint.min, secret=secret)
-    if constraint.max is not UNSET:
-        yield _max_test(constraint.max, secret=secret)
+    if constraint.min is not UNSET or constraint.max is not UNSET:
+        yield _range_test(constraint.min, constraint.max, secret=secret)
     if constraint.not_regex is not UNSET:
         yield _not_regex_test(constraint.not_regex, secret=secret)
     if constraint.not_enum is not UNSET:
@@ -123,24 +123,18 @@ def _not_enum_test(forbidden: list[Scalar], *, secret: bool) -> Test:
     return test
 
 
-def _min_test(bound: float, *, secret: bool) -> Test:
-    failure = "below the minimum" + ("" if secret else f" {shown(bound)}")
+def _range_test(least: float | UnsetType, most: float | UnsetType, *, secret: bool) -> Test:
+    too_low = "below the minimum" + ("" if secret or isinstance(least, UnsetType) else f" {shown(least)}")
+    too_high = "above the maximum" + ("" if secret or isinstance(most, UnsetType) else f" {shown(most)}")
+    lowest = -inf if isinstance(least, UnsetType) else least
+    highest = inf if isinstance(most, UnsetType) else most
 
     def test(value: Any) -> str | None:
-        if type(value) not in (int, float):
+        if type(value) not in _NUMBERS:
             return _NO_NUMBER
-        return failure if value < bound else None
-
-    return test
-
-
-def _max_test(bound: float, *, secret: bool) -> Test:
-    failure = "above the maximum" + ("" if secret else f" {shown(bound)}")
-
-    def test(value: Any) -> str | None:
-        if type(value) not in (int, float):
-            return _NO_NUMBER
-        return failure if value > bound else None
+        if value < lowest:
+            return too_low
+        return too_high if value > highest else None
 
     return test
 

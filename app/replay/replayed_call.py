@@ -8,6 +8,7 @@ from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.plans import Check, DenialCount, Mark, Plan, Quota
 from app.pdp import decide_at_length
+from app.pdp.decide import failures
 from app.pdp.quotas import open_quotas, settled_breakers, settled_quotas
 from app.pdp.rules.denial_breaker import VaryingBreaker
 from app.pdp.rules.limits import VaryingQuota
@@ -128,13 +129,9 @@ class ReplayedCall:
             view, minute = self._ruleset.compiled.view_of(self.request), now_us // 60_000_000
             if not view.asked:
                 return view.when_all_pass.outcome
-            for policy in view.asked:
-                for condition in policy.conditions:
-                    if condition.when_failed is not Result.DENIED or (policy.policy_id, condition.ref.index) in unclear:
-                        continue
-                    reason = condition.failed(self.request.parameters, self.request.context or {}, minute)
-                    if reason is not None:
-                        return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason, condition.code)
+            for _, policy_id, condition, reason in failures(view.asked, self.request, minute):
+                if condition.when_failed is Result.DENIED and (policy_id, condition.ref.index) not in unclear:
+                    return Outcome(Result.DENIED, policy_id, condition.ref, reason, condition.code)
         return Outcome(Result.ESCALATED, None, None, "", DecisionCode.APPROVAL_REQUIRED)
 
 

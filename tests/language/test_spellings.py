@@ -1,13 +1,14 @@
 """Names that some programs read as one: which they are, and where a schema reads them."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.language.spellings import SchemaNames, folded, spelled_once
+from app.language.spellings import SPELLED, RememberedSpellings, SchemaNames, folded, spelled_once, spellings_of
 
 SPELLINGS = json.loads((Path(__file__).parents[2] / "clients/cases.json").read_text())["spellings"]["risk"]
 
@@ -39,6 +40,39 @@ def test_few_names_and_many_are_compared_alike(names, name):
 def test_other_names_are_not_taken_for_it(holder):
     """Longer and shorter ones, and pieces that stand side by side."""
     assert spelled_once("risk")(holder)
+
+
+def test_the_memory_of_names_is_bounded_whoever_chooses_them():
+    """The latest are kept, and none that would displace hundreds of others."""
+    memory = RememberedSpellings(64 * 1024)
+    tracemalloc.start()
+    for number in range(2_000):
+        assert memory.add((f"Name {number}", "é" * 9, "€" * 9)) == {
+            f"name {number}": f"Name {number}",
+            "é" * 9: "é" * 9,
+            "€" * 9: "€" * 9,
+        }
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken - 4096 < memory.size <= 64 * 1024 < memory.size + 1024
+    assert ("Name 0", "é" * 9, "€" * 9) not in memory.known
+    assert ("Name 1999", "é" * 9, "€" * 9) in memory.known
+    size = memory.size
+    assert memory.add(("n" * 4096,)) == {"n" * 4096: "n" * 4096}
+    assert memory.add(("Name 1999", "é" * 9, "€" * 9))
+    assert memory.size == size
+
+
+def test_few_names_are_folded_once_and_many_are_not_kept():
+    """Whatever the order in which an object has them, and also if it has none."""
+    few, many = {"Few names": 1, "rIsK": 2}, {f"many {number}": number for number in range(17)}
+    assert spellings_of(few) is spellings_of(dict(few))
+    assert spellings_of({}) is spellings_of({})
+    assert spellings_of(few).get("risk", "risk") == "rIsK"
+    assert spellings_of(dict(reversed(few.items()))).get("risk", "risk") == "rIsK"
+    assert spellings_of(many).get("risk", "risk") == "risk"
+    assert (*few,) in SPELLED.known
+    assert (*many,) not in SPELLED.known
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from mirror import naive
 from pdp_and_mirror import PdpAndMirror, request
 from profiles import examples
 
+from app.language.spellings import spellings_of
 from app.model.constraints import Circumstances, Constraint
 from app.model.time_windows import TimeWindow
 from app.model.times import MINUTE_US as MINUTE
@@ -307,7 +308,9 @@ def test_a_plan_is_the_same_throughout_the_interval_in_which_it_holds(
 def test_a_constraint_and_its_mirror_agree(name, constraint, given_parameters):
     """One parameter on its own, so that every kind of value meets every kind of constraint."""
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
-    assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)
+    assert (check(given_parameters, {}, spellings_of(given_parameters)) is None) == satisfied(
+        name, constraint, given_parameters
+    )
 
 
 FEW = [True, False, 0, 1, 2, -0.0, 1.0, "1", "true", None]
@@ -340,7 +343,9 @@ def test_every_spelling_of_a_name_is_judged_alike(data, name, constraint):
     """With few values, so booleans, numbers and strings often meet under each spelling."""
     given_parameters = data.draw(spelled(name))
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
-    assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)
+    assert (check(given_parameters, {}, spellings_of(given_parameters)) is None) == satisfied(
+        name, constraint, given_parameters
+    )
 
 
 json_values = st.recursive(
@@ -358,7 +363,9 @@ def test_any_json_is_judged_alike(name, constraint, value, other):
         msgspec.json.encode({"x": value, "p": {"x": other}, "a": {"b": value}, "p.x": other})
     )
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
-    assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)
+    assert (check(given_parameters, {}, spellings_of(given_parameters)) is None) == satisfied(
+        name, constraint, given_parameters
+    )
 
 
 @PROFILE
@@ -366,7 +373,9 @@ def test_any_json_is_judged_alike(name, constraint, value, other):
 def test_an_enum_and_its_mirror_agree(value, members):
     """By type and value, for numbers, strings and constants that languages confuse."""
     check = compile_constraint("x", Constraint(enum=members), secret=False)
-    assert (check({"x": value}, {}) is None) == satisfied("x", {"enum": members}, {"x": value})
+    assert (check({"x": value}, {}, spellings_of({"x": value})) is None) == satisfied(
+        "x", {"enum": members}, {"x": value}
+    )
 
 
 @PROFILE
@@ -562,7 +571,9 @@ def test_every_constraint_and_its_mirror_agree(name, constraint, given_parameter
     """Including arrays, other values of the call, and strings with a meaning."""
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
     call = {"parameters": given_parameters, "context": context}
-    assert (check(given_parameters, context) is None) == naive.satisfies(call, "parameters", name, constraint)
+    assert (check(given_parameters, context, spellings_of(given_parameters)) is None) == naive.satisfies(
+        call, "parameters", name, constraint
+    )
 
 
 @PROFILE

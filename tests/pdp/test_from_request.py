@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from app.language.spellings import spellings_of
 from app.language.whole_words import MAX_PLACES, MAX_PLACES_IN_ALL
 from app.model.constraints import Constraint
 from app.model.escalations import names_in_context
@@ -17,7 +18,7 @@ RULE = {"type": "parameter_constraint", "tools": ["t"], "parameters": {"to": {"f
 def check(value, request, how="exact"):
     """The reason why a value fails; None if it passes."""
     test = compile_constraint("to", msgspec.convert({"fromRequest": how}, Constraint), secret=False)
-    return test({"to": value}, {"request": request})
+    return test({"to": value}, {"request": request}, spellings_of({"to": value}))
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "€", "\U0001d535"])
@@ -43,8 +44,9 @@ def test_the_values_of_a_list_share_the_places_that_are_looked_at():
     test = compile_constraint("to[*]", msgspec.convert({"fromRequest": "text"}, Constraint), secret=False)
     asked = {"request": "bobs " * (MAX_PLACES - 1) + "bob"}
     within = MAX_PLACES_IN_ALL // MAX_PLACES
-    assert test({"to": ["bob"] * within}, asked) is None
-    assert f"at more than {MAX_PLACES_IN_ALL} places" in test({"to": ["bob"] * (within + 1)}, asked)
+    spelled = spellings_of({"to": []})
+    assert test({"to": ["bob"] * within}, asked, spelled) is None
+    assert f"at more than {MAX_PLACES_IN_ALL} places" in test({"to": ["bob"] * (within + 1)}, asked, spelled)
 
 
 def test_the_rule_reads_the_request():

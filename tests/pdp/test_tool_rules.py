@@ -13,6 +13,7 @@ from pdp_and_mirror import REDACTOR, agent, policy_of
 from profiles import examples
 from test_differential import NUMBERS, POLICIES, SCALARS, STARTS, TOOLS, asked_of
 
+from app.language.spellings import spellings_of
 from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.rules import Rules
@@ -110,7 +111,8 @@ def test_the_schema_of_a_name_accepts_what_passes_and_if_exact_no_more(name, bod
     except msgspec.ValidationError:
         return  # nothing can satisfy it
     constraint = constraint.parameters[name]
-    passes = compile_constraint(name, constraint, secret=False)(given_parameters, {"y": 1}) is None
+    check = compile_constraint(name, constraint, secret=False)
+    passes = check(given_parameters, {"y": 1}, spellings_of(given_parameters)) is None
     part = named_schema(name, constraint, REDACTOR.is_secret)
     jsonschema.Draft202012Validator.check_schema(part.schema)
     if passes:

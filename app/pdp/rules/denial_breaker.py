@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from app.language.spellings import Spellings
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.plans import DenialCount
@@ -44,7 +45,7 @@ class VaryingBreaker(Struct, frozen=True):
         """The values that select the call's bucket; None unless it is this one."""
         return self.per.values_of(request, key_id, bucket)
 
-    def failed(self, parameters: Json, context: Json) -> str | None:
+    def failed(self, parameters: Json, context: Json, _spelled: Spellings) -> str | None:
         """Why it cannot be told where the call would count; None if it can."""
         try:
             self.per.require(parameters, context)

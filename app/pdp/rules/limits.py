@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from app.language.spellings import Spellings
 from app.language.value_paths import EACH, ValuePath
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome
@@ -135,7 +136,7 @@ class VaryingQuota(Struct, frozen=True):
         """The values that select the call's bucket; None unless it is this one."""
         return self.per.values_of(request, key_id, bucket)
 
-    def failed(self, parameters: Json, context: Json) -> str | None:
+    def failed(self, parameters: Json, context: Json, _spelled: Spellings) -> str | None:
         """Why the call fails the rule before anything is counted; None if it does not."""
         try:
             self.per.require(parameters, context)

@@ -49,16 +49,6 @@ class Condition(Struct, frozen=True):
     time: TimeCheck | None = None
     cost: Cost = Cost()
 
-    def failed(self, parameters: dict[str, Any], context: dict[str, Any], minute: int) -> str | None:
-        """The reason why this call fails the rule, None if it passes."""
-        if self.failure is not None:
-            return self.failure
-        for check in self.checks:
-            reason = check(parameters, context)
-            if reason is not None:
-                return reason
-        return self.time(minute) if self.time is not None else None
-
 
 class PlacedRule(Struct, Generic[R], frozen=True):
     """A rule of a policy, to be compiled.

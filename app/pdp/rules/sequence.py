@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from app.language.spellings import Spellings
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.marks import mark_name, shadow_mark
 from app.model.plans import HistoryCheck, Mark, Plan
@@ -67,7 +68,7 @@ def _within(sequence: CallSequence) -> str:
     return "" if sequence.seconds != sequence.within_seconds else f" in the last {sequence.seconds} s"
 
 
-def no_session(_parameters: dict[str, Any], context: dict[str, Any]) -> str | None:
+def no_session(_parameters: dict[str, Any], context: dict[str, Any], _spelled: Spellings) -> str | None:
     """Why a call fails every sequence rule; None if it names its session."""
     return None if session_of(context) else _NO_SESSION
 

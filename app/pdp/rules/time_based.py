@@ -34,7 +34,7 @@ class TimeBasedType(RuleType[TimeBased]):
 
     def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
         condition = compiled.demands.condition
-        is_open = condition is not None and condition.failed({}, {}, known.minute) is None
+        is_open = condition is not None and condition.time is not None and condition.time(known.minute) is None
         return PASS if is_open else FAIL, EITHER
 
 

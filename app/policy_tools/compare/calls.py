@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
 from app.language.schemas.json_schema import compile_schema
+from app.language.spellings import spellings_of
 from app.model.constraints import REQUEST as REQUEST_NAME
 from app.model.constraints import Circumstances, Constraint, IfMissing, JsonType
 from app.model.quotas import Budget
@@ -136,7 +137,7 @@ def _of_constraint(of: str, name: str, constraint: Constraint) -> Standing:
 
     def standing(parameters: dict[str, Any], context: dict[str, Any]) -> int:
         both = (parameters, context) if of == "parameters" else (context, context)
-        return int(check(*both) is not None)
+        return int(check(*both, spellings_of(both[0])) is not None)
 
     return standing
 
