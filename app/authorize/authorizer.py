@@ -92,9 +92,7 @@ class Authorizer(Struct, frozen=True, kw_only=True):
                 request = _about(caller, request, cached.agent_id)
             agent = cached.compiled
             if agent.is_quick(request):
-                plan = self.budget.run(
-                    caller.workspace_id, caller.root, asked_us, decide, agent, request, now_us, caller.key_id
-                )
+                plan = self.budget.run(caller.workspace_id, caller.root, decide, agent, request, now_us, caller.key_id)
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
                 plan = await self.pool.run(caller.workspace_id, decide_at_length, agent, request, now_us, caller.key_id)
                 asked_us = monotonic_us()

@@ -220,7 +220,7 @@ async def _read_in_turn(
     """
     size = len(raw)
     if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, decisions.redactor)):
-        return decisions.loop_budget.run(caller.workspace_id, caller.root, monotonic_us(), door.read, raw, reading)
+        return decisions.loop_budget.run(caller.workspace_id, caller.root, door.read, raw, reading)
     return await decisions.call_pool.run(caller.workspace_id, door.read, raw, reading)
 
 

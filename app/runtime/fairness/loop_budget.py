@@ -9,8 +9,6 @@ from app.runtime.lanes.lane import Lane
 NOTICED_S = 0.00025
 """Seconds; a step that takes longer delays the calls of others noticeably."""
 
-_NOTICED_US = NOTICED_S * 1e6
-
 _REFILL = 0.25
 """The share of the time that a workspace may take."""
 
@@ -52,19 +50,20 @@ class LoopBudget:
         self._latest = ""
         self._watched_until: dict[str, dict[str, float]] = {}  # by workspace and key, those that end first first
 
-    def run(self, workspace_id: str, key: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
+    def run(self, workspace_id: str, key: str, step: Callable[..., Made], *what: object) -> Made:
         """Run `step(*what)`: return or raise what it does. Raises MoveToSlowLane if the slow lane must answer.
 
-        key: who asks. now_us: the clock now, in microseconds.
+        key: who asks. A step is long by the CPU time of its thread, not by what else the machine did meanwhile.
         """
         if key != self._latest:
             self._switch(key)
         watched = self._watched_until.get(workspace_id)
         if watched is None or key not in watched:
+            began = self._cpu_clock()
             try:
                 return step(*what)
             finally:
-                if self._clock() * 1e6 - now_us > _NOTICED_US:
+                if self._cpu_clock() - began > NOTICED_S:
                     self._watch(workspace_id, key)
         now = self._clock()
         self._require_share(workspace_id, key, now)
