@@ -63,6 +63,8 @@ class PackedCommits:
         """The packed commit of this plan, whatever its reason."""
         outcome = plan.outcome
         packed = self._packed.get((tool, key_id, outcome.result, id(outcome.rule)))
+        if packed is not None and packed.plan is plan:  # as each call that passes has it
+            return packed.call
         if (
             packed is None
             or packed.plan.outcome.policy_id != outcome.policy_id

@@ -16,7 +16,7 @@ from app.model.decisions import Decision
 from app.redis_client.replies import is_reply
 from app.redis_client.scripts import COMMIT_DECISION, COMMIT_WITH_PARTS
 
-_ELEMENTS = len(COMMIT_DECISION.elements)
+_ELEMENTS, _STATUSES = len(COMMIT_DECISION.elements), COMMIT_WITH_PARTS.replies
 
 
 class CommitReply(Struct, frozen=True, gc=False):
@@ -39,11 +39,13 @@ class CommitReply(Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, reply: Any, decision_id: str) -> "CommitReply | None":
         """The reply; None if no commit can have given it, or not the commit of this decision."""
+        if type(reply) is list and len(reply) == _ELEMENTS:  # no part has added anything
+            status, decided, time_text, latency_us, full, retry_us = reply
+            if decided != decision_id or status not in _STATUSES:
+                return None
+            return cls(status, decided, int(time_text), latency_us, full, retry_us)
         if not is_reply(COMMIT_WITH_PARTS, reply) or reply[1] != decision_id:
             return None
-        if len(reply) == _ELEMENTS:
-            status, _, time_text, latency_us, full, retry_us = reply
-            return cls(status, decision_id, int(time_text), latency_us, full, retry_us)
         status, _, time_text, latency_us, full, retry_us, *added = reply
         return cls(
             status, decision_id, int(time_text), latency_us, full, retry_us,
