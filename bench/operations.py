@@ -45,7 +45,7 @@ def measure(bench: Bench) -> list[Table]:
     if bench.base:
         trees = {BEFORE: tree_of(bench.base, bench.folder / "base"), AFTER: ROOT}
     rows = [
-        Row(label=label, group=kind, samples=[_of_calls(bench, tree, kind)])
+        Row(label=label, group=kind, samples=[count_calls(bench, tree, kind)])
         for label, tree in trees.items()
         for kind in (SAME, VARIED, TRACED)
     ]
@@ -74,7 +74,8 @@ def measure(bench: Bench) -> list[Table]:
     return [table, _of_decide(bench)]
 
 
-def _of_calls(bench: Bench, tree: Path, kind: str) -> Sample:
+def count_calls(bench: Bench, tree: Path, kind: str) -> Sample:
+    """What one plain allowed call of this kind takes in the fast lane of the code in `tree`."""
     with bench.running_store("operations") as store, tempfile.TemporaryDirectory() as folder:
         place = make_place(store.url, "hot", [PolicySketch(HOT_RULES)])
         call, out = hot_call(place), f"{folder}/counts"
@@ -138,7 +139,9 @@ async def _ask(port: int, call: Call, kind: str, times: int) -> None:
     await asyncio.gather(*map(ask_in_turn, range(CONNECTIONS)))
 
 
-def _of_decide(bench: Bench) -> Table:
+def decide_cases() -> dict[str, tuple[list[list[dict[str, Any]]], dict[str, Any]]]:
+    """Policies, and further parameters of a call, by what they show."""
+
     def about(tool: str, number: int) -> dict[str, Any]:
         amount = {"min": 0, "max": 500 + number}
         return {"type": "parameter_constraint", "tools": [tool], "parameters": {"amount": amount}}
@@ -153,12 +156,17 @@ def _of_decide(bench: Bench) -> Table:
         cases[f"{count} rules of one policy on the tool"] = [[about(TOOL, each) for each in range(count)]], {}
     for count in (4, 16, 64, 256):
         cases[f"{count} further parameters in the call"] = [HOT_RULES], {f"k{each}": each for each in range(count)}
+    return cases
+
+
+def _of_decide(bench: Bench) -> Table:
+    cases = decide_cases()
     return Table(
         name="decide_operations",
         question="how does the cost of `decide` grow with an agent's policies and with a call's parameters?",
         command=bench.command,
         columns={OPERATIONS: ",.0f", "compiled KiB": ",.0f"},
-        rows=[Row(label=label, samples=[_decided(*case)]) for label, case in cases.items()],
+        rows=[Row(label=label, samples=[count_decide(*case)]) for label, case in cases.items()],
         baseline=next(iter(cases)),
         compared=OPERATIONS,
         first_column="Agent and call",
@@ -166,7 +174,8 @@ def _of_decide(bench: Bench) -> Table:
     )
 
 
-def _decided(rules: list[list[dict[str, Any]]], further: dict[str, Any]) -> Sample:
+def count_decide(rules: list[list[dict[str, Any]]], further: dict[str, Any]) -> Sample:
+    """What `decide` takes for an agent with these policies, and a call with further parameters."""
     agent = Agent(id="a", name="a", description=None, created_ms=0, updated_ms=0, version="v")
     policies = [
         Policy(
