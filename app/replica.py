@@ -265,7 +265,7 @@ def _services(
     escalated = EscalatedCommit(
         approvals=OpenApprovals(runner.call), signer=signer, bounds=bounds, pool=call_pool, redactor=redactor
     )
-    resources = Resources(client)
+    resources, sealing = Resources(client), SealingWatch(client)
     authorizer = Authorizer(
         agents=cache,
         commit=commit,
@@ -302,7 +302,7 @@ def _services(
         settings=settings,
         provider=provider,
         client=client,
-        readiness=Readiness(lane, client, (runner, prompt)),
+        readiness=Readiness(lane, client, (runner, prompt), partial(sealing.require_room, settings.audit_backlog_max)),
         metrics=metrics,
         pool=pool,
         records=records,
@@ -335,7 +335,7 @@ def _services(
         ),
         log=Log(
             audit=audit,
-            sealing=SealingWatch(client),
+            sealing=sealing,
             replayer=Replayer(agents, policies, changes, audit, redactor.may_be_secret),
             replays=ReplayProcesses(settings, stopping),
         ),

@@ -1,5 +1,6 @@
 """Authentication: the Authorization header, the scope each endpoint requires, and addresses that fail too often."""
 
+import contextlib
 import math
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -99,10 +100,39 @@ def require_not_locked_out(decisions: Decisions, peer: str | None, headers: Iter
     cookies: the key may be that of a session in a cookie.
     """
     failures = decisions.auth_failures
-    if failures.locked_until[0] and (wait_s := failures.wait_s(peer, _forwarded(headers))):
-        raw_key = _raw_key_in(headers, cookies=cookies)
-        if raw_key is None or not decisions.authenticator.has_worked(raw_key):
-            raise LockedOut(math.ceil(wait_s))
+    if failures.locked_until[0] == 0.0 or not (wait_s := failures.wait_s(peer, _forwarded(headers))):
+        return
+    if not has_worked(decisions, headers, cookies=cookies):
+        raise LockedOut(math.ceil(wait_s))
+
+
+def require_key(headers: Iterable[Header], *, cookies: bool) -> None:
+    """Raise Unauthorized if nothing in the headers has the form of a key; the store is not asked.
+
+    cookies: the key may be that of a session in a cookie. Whoever authenticates says whatever else is wrong.
+    """
+    with contextlib.suppress(Invalid):
+        if not cookies or session_cookie(headers) is None:
+            raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
+
+
+def is_refused(decisions: Decisions, peer: str | None, headers: Iterable[Header], *, cookies: bool) -> bool:
+    """True if a request that needs a key is refused for its address or its headers alone."""
+    try:
+        require_not_locked_out(decisions, peer, headers, cookies=cookies)
+        require_key(headers, cookies=cookies)
+    except (LockedOut, Unauthorized):
+        return True
+    return False
+
+
+def has_worked(decisions: Decisions, headers: Iterable[Header], *, cookies: bool = True) -> bool:
+    """True if the request's key has worked on this replica.
+
+    cookies: the key may be that of a session in a cookie.
+    """
+    raw_key = _raw_key_in(headers, cookies=cookies)
+    return raw_key is not None and decisions.authenticator.has_worked(raw_key)
 
 
 def known_caller(decisions: Decisions, headers: Iterable[Header], *, cookies: bool = False) -> Caller | None:

@@ -1,7 +1,8 @@
 """Checks that decisions can be made now: the store accepts them, and both lanes of the replica reach it."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol
 
 from app.errors import AppError, StoreUnavailable
@@ -63,51 +64,88 @@ async def is_nearly_full(client: Client) -> bool:
 OTHER_SECONDS: Final = 1.0
 """The time limit for the other lane to say whether it can reach the store."""
 
+TOLD_SECONDS: Final = 30.0
+"""What the other lane said last counts this long while it says nothing; long before, one that hangs is replaced."""
+
+APART_SECONDS: Final = 0.1
+"""Seconds between the beginnings of two checks, however often it is asked."""
+
 
 class Readiness:
     """Checks, when asked, whether both lanes can make decisions.
 
-    client: the one with which everything is checked. runners: used by this lane's decisions; each
-    has separate connections.
+    client: the one with which everything is checked. runners: used by this lane's decisions; each has separate
+    connections. require_room: raises StoreUnavailable if no workspace can take an entry; that may take many commands,
+    so it is for the slow lane. now: a monotonic clock, in seconds.
     """
 
-    def __init__(self, lane: Lane, client: Client, runners: Sequence[ScriptRunner]) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        client: Client,
+        runners: Sequence[ScriptRunner],
+        require_room: Callable[[], Awaitable[None]],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._lane, self._client, self._runners = lane, client, runners
+        self._require_room, self._now = require_room, now
+        self._checking: asyncio.Task[None] | None = None
+        self._checked_at = self._told_at = float("-inf")
+        self._told = ""
         self._trying: asyncio.Task[None] | None = None
         self._reply: asyncio.Future[str] | None = None
         lane.on_message(Message.ASKS_READINESS, lambda _: self._answer())
         lane.on_message(Message.TELLS_READINESS, self._receive)
 
     async def require(self) -> None:
-        """Return if the store is ready and both lanes reach it. Raises StoreUnavailable with the reason otherwise."""
+        """Return if the store is ready and both lanes reach it. Raises StoreUnavailable with the reason otherwise.
+
+        All who ask meanwhile share a check.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.get_running_loop().create_task(self._check())
+        await asyncio.shield(self._checking)
+
+    async def _check(self) -> None:
+        await asyncio.sleep(self._checked_at + APART_SECONDS - self._now())
+        self._checked_at = self._now()
         other = asyncio.ensure_future(self._ask())
         try:
             await require_ready(self._client)
             await require_writable(*self._runners)
+            if self._has_slow_work:
+                await self._require_room()
             obstacle = await other
         finally:
             other.cancel()
         if obstacle:
-            raise StoreUnavailable(
-                f"The replica's {'slow' if self._lane.is_fast else 'fast'} lane is not ready: {obstacle}"
-            )
+            raise StoreUnavailable(obstacle)
+
+    @property
+    def _has_slow_work(self) -> bool:
+        return self._lane.is_alone or not self._lane.is_fast
 
     async def _ask(self) -> str:
-        """The other lane's obstacle; "" = it is ready. Concurrent callers share its answer."""
+        """The other lane's obstacle; "" = it is ready. A lane that is only busy has said so a moment ago."""
         if self._lane.is_alone:
             return ""
-        if self._reply is None or self._reply.done():
+        if self._reply is None:
             self._reply = asyncio.get_running_loop().create_future()
-            self._lane.send_message(Message.ASKS_READINESS)
         reply = self._reply
+        self._lane.send_message(Message.ASKS_READINESS)
         done, _ = await asyncio.wait({reply}, timeout=OTHER_SECONDS)
-        if not done and self._reply is reply:
-            self._reply = None  # the question may be lost, so the next one is sent again
-        return reply.result() if done else f"it has not answered within {OTHER_SECONDS:g} s"
+        if done:
+            return reply.result()
+        if self._now() - self._told_at < TOLD_SECONDS:
+            return self._told
+        name = "slow" if self._lane.is_fast else "fast"
+        return f"The replica's {name} lane is not ready: it has not answered within {OTHER_SECONDS:g} s"
 
     def _receive(self, obstacle: bytes) -> None:
-        if self._reply is not None and not self._reply.done():
-            self._reply.set_result(obstacle.decode())
+        self._told, self._told_at = obstacle.decode(), self._now()
+        reply, self._reply = self._reply, None
+        if reply is not None and not reply.done():
+            reply.set_result(self._told)
 
     def _answer(self) -> None:
         """Tell the other lane this one's obstacle, once it is known."""
@@ -119,5 +157,11 @@ class Readiness:
         try:
             await require_writable(*self._runners, self._client)
         except AppError as error:
-            obstacle = str(error)
+            obstacle = f"The replica's {'fast' if self._lane.is_fast else 'slow'} lane is not ready: {error}"
+        else:
+            try:
+                if self._has_slow_work:
+                    await self._require_room()
+            except AppError as error:
+                obstacle = str(error)
         self._lane.send_message(Message.TELLS_READINESS, obstacle.encode())

@@ -12,6 +12,7 @@ from app.store import readiness
 from app.store.readiness import Readiness
 
 AWAY = "The store is out of reach"
+FULL = "Every backlog is full"
 
 
 class Connections:
@@ -30,6 +31,26 @@ class Connections:
             raise StoreUnavailable(AWAY)
 
 
+class Outside:
+    """What else readiness depends on: the time, and whether some workspace has room."""
+
+    def __init__(self):
+        self.seconds, self.asked, self.has_room = 0.0, 0, True
+
+    def now(self):
+        return self.seconds
+
+    async def require_room(self):
+        self.asked += 1
+        if not self.has_room:
+            raise StoreUnavailable(FULL)
+
+
+@pytest.fixture
+def outside():
+    return Outside()
+
+
 @pytest.fixture
 async def client(redis_store):
     opened = open_client(redis_store.url, 5_000)
@@ -38,14 +59,15 @@ async def client(redis_store):
 
 
 @pytest.fixture
-async def lanes(client):
-    """Each lane with its connections, the fast one first."""
+async def lanes(client, outside, monkeypatch):
+    """Each lane with its connections, the fast one first; checks follow each other without a pause."""
+    monkeypatch.setattr(readiness, "APART_SECONDS", 0)
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     made = []
     for place, end in enumerate(ends):
         lane, connections = Lane(), Connections()
         lane.attach(end, is_fast=not place)
-        made.append((lane, connections, Readiness(lane, client, [connections])))
+        made.append((lane, connections, Readiness(lane, client, [connections], outside.require_room, outside.now)))
         lane.listen(asyncio.get_running_loop(), lambda _: None)
     yield made
     for end in ends:
@@ -96,3 +118,41 @@ async def test_many_who_ask_at_once_cost_the_other_lane_one_attempt(lanes):
     others.goes_on.set()
     await asyncio.gather(*asking)
     assert others.asked == 1
+
+
+async def test_a_lane_that_is_only_busy_is_as_ready_as_it_last_said(lanes, outside, monkeypatch):
+    """For half a minute: a slow lane that others keep busy is no reason to take its replica away from calls."""
+    monkeypatch.setattr(readiness, "OTHER_SECONDS", 0.05)
+    others = lanes[1][1]
+    await lanes[0][2].require()
+    others.goes_on.clear()
+    outside.seconds += readiness.TOLD_SECONDS - 1
+    await lanes[0][2].require()
+    outside.seconds += 1
+    with pytest.raises(StoreUnavailable, match="slow lane is not ready: it has not answered"):
+        await lanes[0][2].require()
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+async def test_room_is_looked_for_in_the_slow_lane_alone(lanes, outside, asked):
+    """Whichever is asked: it takes commands for every workspace, and nobody says that a lane is at fault."""
+    await lanes[asked][2].require()
+    assert outside.asked == 1
+    outside.has_room = False
+    with pytest.raises(StoreUnavailable, match=f"^{FULL}$"):
+        await lanes[asked][2].require()
+
+
+async def test_checks_are_apart_however_often_somebody_asks(lanes, outside, monkeypatch):
+    """A probe waits for the next check, so what it learns is never older than itself."""
+    monkeypatch.setattr(readiness, "APART_SECONDS", 1.0)
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        outside.seconds += max(0.0, seconds)
+
+    monkeypatch.setattr(readiness.asyncio, "sleep", sleep)
+    for _ in range(3):
+        await asyncio.gather(*[lanes[0][2].require() for _ in range(20)])
+    assert slept[1:] == [1.0, 1.0]

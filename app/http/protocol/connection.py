@@ -17,6 +17,7 @@ from app.http.problems import error_answer
 from app.http.protocol.connections import Connections
 from app.http.protocol.dispatch import Dispatch
 from app.http.protocol.exchange import Exchange, Outgoing, encode_answer
+from app.http.protocol.head import RequestHead
 from app.http.protocol.incoming import Incoming
 from app.http.protocol.states import (
     ANSWERING,
@@ -41,7 +42,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     """The state machine of one connection: a protocol for uvicorn's server."""
 
     reason = "client"
-    _is_half_closed = _is_draining = False
+    _is_half_closed = _is_draining = _goes_first = False
     _exchange: Exchange | None = None
 
     def __init__(
@@ -148,7 +149,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         try:
             head = self._incoming.take_head()
             if not (head is None or self._stays or self._is_draining or self._dispatch.takes(head, self._incoming)):
-                self.move(head.raw + b"\r\n")
+                self.move(head, head.raw + b"\r\n")
                 return
             exchange = self._exchange = None if head is None else self._dispatch.open(self, head)
         except AppError as error:
@@ -212,10 +213,11 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     # Changing lanes.
 
-    def move(self, request: bytes, arrived_us: int = 0) -> None:
+    def move(self, head: RequestHead, request: bytes, arrived_us: int = 0) -> None:
         """Let the other lane answer this request, of which these bytes have arrived, and those after it."""
         if self.state is CLOSED:
             return
+        self._goes_first = self._dispatch.goes_first(head)
         self._exchange, self._arrived_us = None, arrived_us
         self._incoming.put_back(request)
         self._incoming.pause()
@@ -230,11 +232,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self.state is not MOVING:
             return
         descriptor = self._transport.get_extra_info("socket").fileno()
-        match self._shared.lane.send(descriptor, self._incoming.all(), self._arrived_us):
+        lane, goes_first = self._shared.lane, self._goes_first
+        match lane.send(descriptor, self._incoming.all(), self._arrived_us, goes_first=goes_first):
             case MoveResult.MOVED:  # aborting it here closes only this process's descriptor
                 self.abort("moved")
             case MoveResult.BUSY:
-                self._shared.lane.wait(self._loop, self._try_to_move)
+                lane.wait(self._loop, self._try_to_move, goes_first=goes_first)
             case MoveResult.ALONE:
                 self._stay()
             case MoveResult.TOO_LARGE:

@@ -6,8 +6,9 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.http.application import Application
-from app.http.authentication import known_caller
+from app.http.api.service import PROBES
+from app.http.application import Application, needs_key
+from app.http.authentication import has_worked, is_refused, known_caller
 from app.http.hot_path import IN_THE_LOOP_BYTES, respond
 from app.http.protocol.body import ChunkedBody
 from app.http.protocol.exchange import Ends, Exchange, ExchangeOwner, scope_of
@@ -54,6 +55,9 @@ class Dispatch:
     def takes(self, head: RequestHead, incoming: Incoming) -> bool:
         """True if this lane answers the request: the fast one answers short calls, the slow one everything else.
 
+        The fast one also answers probes, and clients that it refuses for what their headers say, so that neither waits
+        for the slow one, nor anybody for them.
+
         incoming: what follows the head. A body in chunks is short if all of it has come with the head, in few chunks.
         Raises Invalid or HeadTooLarge if its chunks are malformed.
         """
@@ -63,7 +67,22 @@ class Dispatch:
         is_short = head.door is not None and head.length <= IN_THE_LOOP_BYTES
         if is_short and head.length == CHUNKED:
             is_short = _is_short_body(head, incoming.all())
-        return lane.is_fast is is_short
+        if is_short or self._decisions is None:
+            return lane.is_fast is is_short
+        method, path, is_door = head.method.decode(), head.target.partition(b"?")[0].decode(), head.door is not None
+        if method == "GET" and path in PROBES:
+            return lane.is_fast
+        if not lane.is_fast:
+            return True
+        has_guard = is_door or needs_key(method, path)
+        return has_guard and is_refused(self._decisions, self.peer, head.headers, cookies=not is_door)
+
+    def goes_first(self, head: RequestHead) -> bool:
+        """True if the request moves before those of strangers: its key has worked on this replica.
+
+        Only the slow lane is ever behind.
+        """
+        return not self._lane.is_fast or self._decisions is None or has_worked(self._decisions, head.headers)
 
     def open(self, owner: ExchangeOwner, head: RequestHead) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""

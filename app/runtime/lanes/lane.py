@@ -10,9 +10,11 @@ Either lane can answer any request. A lane whose other lane is missing or about 
 import asyncio
 import contextlib
 import errno
+import fcntl
 import logging
 import socket
 import struct
+import termios
 import time
 from collections import deque
 from collections.abc import Callable
@@ -26,9 +28,13 @@ MESSAGE_BYTES: Final = 192 * 1024
 AGAIN_SECONDS: Final = 0.002
 """Seconds between attempts while the other lane is busy."""
 
+STRANGERS_BYTES: Final = 8 * 1024
+"""A stranger's connection moves only while less waits for the other lane; one counts about a kilobyte, all hold 280."""
+
 _AT_ONCE = 16
 _header = struct.Struct("<q")
 _DESCRIPTORS = socket.CMSG_SPACE(struct.calcsize("i"))
+_number = struct.Struct("i")
 
 
 class MoveToSlowLane(BaseException):
@@ -85,7 +91,7 @@ class Lane:
         self._buffer = bytearray()
         self._receivers: dict[int, Callable[[bytes], None]] = {}
         self._lost, self._says_lost_at = 0, 0.0
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: dict[bool, deque[Callable[[], None]]] = {True: deque(), False: deque()}
         self._is_waiting = False
 
     def attach(self, channel: socket.socket, *, is_fast: bool, can_hand_over: bool = True) -> None:
@@ -104,12 +110,17 @@ class Lane:
         if self.can_hand_over and not self.is_alone:
             raise MoveToSlowLane
 
-    def send(self, connection: int, request: bytes, arrived_us: int) -> MoveResult:
-        """Send the socket to the other lane. If it has MOVED, close it here: it stays open there."""
+    def send(self, connection: int, request: bytes, arrived_us: int, *, goes_first: bool = True) -> MoveResult:
+        """Send the socket to the other lane. If it has MOVED, close it here: it stays open there.
+
+        goes_first: its client is known. All others have a small share of what can wait for the other lane.
+        """
         if self._channel is None or self.is_alone:
             return MoveResult.ALONE
         if len(request) + _header.size > MESSAGE_BYTES:
             return MoveResult.TOO_LARGE
+        if not goes_first and self._unread_bytes(self._channel) > STRANGERS_BYTES:
+            return MoveResult.BUSY
         try:
             socket.send_fds(self._channel, [_header.pack(arrived_us), request], [connection])
         except BlockingIOError:
@@ -134,9 +145,18 @@ class Lane:
         """Call `receive` with the text of each such message from the other lane."""
         self._receivers[message] = receive
 
-    def wait(self, loop: asyncio.AbstractEventLoop, send_again: Callable[[], None]) -> None:
-        """Call `send_again` when it is this connection's turn, in the order in which they began to wait."""
-        self._waiting.append(send_again)
+    @staticmethod
+    def _unread_bytes(channel: socket.socket) -> int:
+        """The memory of what the other lane has not read yet (SIOCOUTQ, unix(7))."""
+        (unread,) = _number.unpack(fcntl.ioctl(channel, termios.TIOCOUTQ, bytes(_number.size)))
+        return int(unread)
+
+    def wait(self, loop: asyncio.AbstractEventLoop, send_again: Callable[[], None], *, goes_first: bool = True) -> None:
+        """Call `send_again` when it is this connection's turn, in the order in which they began to wait.
+
+        goes_first: as `send` has it.
+        """
+        self._waiting[goes_first].append(send_again)
         if not self._is_waiting:
             self._is_waiting = True
             loop.call_later(AGAIN_SECONDS, self._send_waiting, loop)
@@ -144,14 +164,15 @@ class Lane:
     def _send_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
         """Send until the other lane is busy again; one timer for all, however many wait."""
         self._is_waiting = False
-        waiting, self._waiting = self._waiting, deque()
-        for _ in range(_AT_ONCE):
-            if not waiting or self._waiting:
-                break
-            waiting.popleft()()
-        if waiting:
-            self.wait(loop, waiting.popleft())
-            self._waiting.extend(waiting)
+        for goes_first in (True, False):
+            waiting, self._waiting[goes_first] = self._waiting[goes_first], deque()
+            for _ in range(_AT_ONCE):
+                if not waiting or self._waiting[goes_first]:
+                    break
+                waiting.popleft()()
+            if waiting:
+                self.wait(loop, waiting.popleft(), goes_first=goes_first)
+                self._waiting[goes_first].extend(waiting)
 
     def listen(self, loop: asyncio.AbstractEventLoop, adopt: Callable[[MovedConnection], None]) -> None:
         """Call `adopt` with each connection that the other lane sends."""

@@ -11,6 +11,7 @@ from far_ends import FarEnd, Recorder, settle
 
 from app.http.hot_path import IN_THE_LOOP_BYTES
 from app.http.protocol import states
+from app.http.protocol.dispatch import Dispatch
 from app.http.protocol.head import read_head
 from app.runtime.lanes.lane import AGAIN_SECONDS, Lane
 from tests.support import parts
@@ -252,6 +253,41 @@ async def test_waiting_connections_move_in_order_with_one_timer(make_pair):
         await far_ends[0].pass_time(AGAIN_SECONDS)
     assert [far_end.state for far_end in far_ends] == ["closed"] * 40
     assert pair.moved()[-40:] == [GET.replace(b"/x", b"/%d" % number) for number in range(40)]
+
+
+def test_strangers_move_only_while_little_waits_for_the_other_lane(make_pair):
+    """However many they are, a client whose key has worked moves at once."""
+    pair = make_pair(is_fast=True)
+
+    def send(request, *, goes_first):
+        return pair.here.send(pair.ends[0].fileno(), request, 0, goes_first=goes_first)
+
+    moved = 0
+    while send(b"stranger", goes_first=False) == "moved":
+        moved += 1
+    assert 1 <= moved <= 16
+    assert [send(b"known", goes_first=True) for _ in range(100)] == ["moved"] * 100
+    assert send(b"stranger", goes_first=False) == "busy"
+    assert pair.moved().count(b"known") == 100
+    assert send(b"stranger", goes_first=False) == "moved"
+
+
+async def test_a_client_that_is_known_moves_before_strangers_that_came_earlier(make_pair, monkeypatch):
+    pair = make_pair(is_fast=True)
+    while pair.here.send(pair.ends[0].fileno(), b"x" * 1000, 0) == "moved":
+        pass
+    known = GET.replace(b"/x", b"/known")
+    monkeypatch.setattr(Dispatch, "goes_first", lambda _, head: head.target == b"/known")
+    far_ends = [pair.connect() for _ in range(40)]
+    for number, far_end in enumerate(far_ends):
+        far_end.connection._loop = far_ends[0].clock
+        await far_end.send(known if number == 39 else GET)
+    pair.moved()
+    pair.came.clear()
+    await far_ends[0].pass_time(AGAIN_SECONDS)
+    assert pair.moved()[0] == known
+    assert pair.moved().count(GET) >= 1
+    assert far_ends[-2].state == "moving"
 
 
 async def test_a_request_that_does_not_fit_into_a_message_is_503(make_pair, monkeypatch):

@@ -179,6 +179,8 @@ def calls_are_answered_here(monkeypatch):
     monkeypatch.setattr(dispatch, "Application", Application)
     monkeypatch.setattr(dispatch, "respond", respond)
     monkeypatch.setattr(dispatch, "known_caller", lambda _decisions, headers: dict(headers).get(b"te"))
+    monkeypatch.setattr(dispatch, "is_refused", lambda *_, **__: False)
+    monkeypatch.setattr(dispatch, "has_worked", lambda _decisions, headers: bool(dict(headers).get(b"te")))
 
 
 @pytest.mark.usefixtures("calls_are_answered_here")
