@@ -8,8 +8,8 @@ lua/commit_decision/. A part's sections replace the lines `--@ <section>` below,
 all parts is commit_with_parts. To add a part, write its file, name it in PARTS, and add it to the calls that need it in
 app/authorize/commit/arguments.py.
 
-PARTS         parts groups interval keyed_batches first_answers limits sequences marks refunds approvals remembered
-              breakers shadow explained
+PARTS         parts codes groups interval keyed_batches first_answers limits sequences marks refunds approvals
+              remembered breakers shadow explained
 
 KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       agent           hash; the agent's record with its version token
@@ -47,6 +47,7 @@ ARGV[16+6i]   full_reason
 STATE         what is known about the call so far; parts tell each other, and the script, nothing in any other way
   status      of the reply; with any but `committed`, nothing is written
   result, policy, rule, reason: the outcome
+  code        of the outcome; nil = the one that follows from result and rule
   full, retry_us, crowded, approval: of the reply
   custom      i -> what a part says about quota i if it is more than a list of call times, or something else: `wait`, the
               time until the part sees room in it; `counts_calls`, true if its list holds call times, as a plain quota's

@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from app.audit.index_keys import IndexKeys
 from app.errors import AuditLogDamaged
 from app.model.decisions import Result
-from app.model.logged_codes import code_from
+from app.model.rules import usual_code
 from app.model.times import parse_time_ms
 
 RESULT, AGENT, TOOL, POLICY, CODE = "result", "agent", "tool", "policy", "code"
@@ -173,13 +173,16 @@ class Columns:
 
 def counted_by(entry: IndexKeys) -> tuple[str | None, ...]:
     """What an entry is counted by, in the order of COUNTED."""
-    code = code_of(entry.result, entry.rule_type, entry.reason, entry.code)
+    code = code_of(entry.result, entry.rule_type, entry.code)
     return entry.result, entry.agent_id or None, entry.tool_name or None, entry.policy_id or None, code
 
 
-def code_of(result: str | None, rule_type: str | None, reason: str, code: str | None) -> str | None:
-    """The code that readers of the entry are shown; None if it is not a decision and has none."""
-    return code if result is None else str(code_from(Result(result), rule_type, reason))
+def code_of(result: str | None, rule_type: str | None, code: str | None) -> str | None:
+    """The code that readers of the entry are shown; None if it is not a decision and has none.
+
+    code: what the entry itself says, if anything.
+    """
+    return code or (None if result is None else usual_code(Result(result), rule_type).value)
 
 
 def _squeezed(numbers: list[int]) -> list[int]:

@@ -24,7 +24,7 @@ from app.store.governed_agents import GovernedAgent
 
 Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
-_Name = tuple[str, str, str, int]
+_Name = tuple[str, str, str, str, int]
 _AGENT_BYTES, _MARK_BYTES = 4_000, 200
 _BYTES_PER_JSON_BYTE, _BYTES_PER_OBJECT = 6, 1_800
 """What compiled rules take: for each byte of their JSON, and for each object in it, as every condition is one. Measured
@@ -46,7 +46,7 @@ class _Packed(Struct, frozen=True):
 
 
 class PackedCommits:
-    """Packed commits by tool, API key and deciding rule; the oldest are evicted when there are too many.
+    """Packed commits by tool, API key, result, code and deciding rule; the oldest are evicted when there are too many.
 
     They live as long as the agent's cache entry: any change to the agent drops them.
     """
@@ -62,7 +62,7 @@ class PackedCommits:
     def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
         """The packed commit of this plan, whatever its reason."""
         outcome = plan.outcome
-        packed = self._packed.get((tool, key_id, outcome.result, id(outcome.rule)))
+        packed = self._packed.get((tool, key_id, outcome.result, outcome.code, id(outcome.rule)))
         if packed is not None and packed.plan is plan:  # as each call that passes has it
             return packed.call
         if (
@@ -83,7 +83,7 @@ class PackedCommits:
         Returns the number of bytes by which this has grown, which is negative if larger calls were evicted.
         """
         # The entry keeps the rule alive, so that no other object can have its id().
-        before, name = self.size, (tool, key_id, plan.outcome.result, id(plan.outcome.rule))
+        before, name = self.size, (tool, key_id, plan.outcome.result, plan.outcome.code, id(plan.outcome.rule))
         self._drop(name)
         self._packed[name] = _Packed(plan, call, size)
         self.size += size

@@ -42,8 +42,6 @@ MAX_WHOLE = 128
 """The most calls: one script takes them all, which keeps the store for about five milliseconds."""
 _OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid, TooManyMismatches)
 """Errors of a call that say nothing about the others of its batch."""
-REFUSED = "All or nothing: "
-"""Exactly as in `model.logged_codes`."""
 _OF_AN_ANSWER = (IdempotencyConflict, IdempotencyStale, LimitReached)
 """Errors of a call whose first answer cannot be given, or cannot be kept: it is not decided."""
 
@@ -251,5 +249,5 @@ def _outcome_of(obstacle: _Obstacle, place: int) -> Outcome:
         return cause
     why = cause.message if isinstance(cause, AppError) else cause.reason
     which = "this call" if place == obstacle.place else f"call {obstacle.place} of the batch, counted from 0,"
-    reason = f"{REFUSED}{which} cannot be allowed, so nothing is: {why}"
+    reason = f"All or nothing: {which} cannot be allowed, so nothing is: {why}"
     return Outcome(Result.DENIED, None, None, reason, DecisionCode.BATCH_REFUSED)

@@ -52,9 +52,9 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     context: What the caller vouched for in `context`, secrets redacted; left out if nothing was given.
     policy_version: The version at which the policy decided; left out if no policy did, and by older releases.
     type: The type of an entry that is not a decision: `approval` or `outcome`.
-    code: Why it was decided this way, for programs; derived from the other fields, so the log's own lines, which an
-    NDJSON export copies byte for byte, leave it out. In an entry that is not a decision it says what happened, such as
-    `approval_approved` or `executed`.
+    code: Why it was decided this way, for programs. The log's own lines, which an NDJSON export copies byte for byte,
+    leave it out where it follows from the result and the type of the rule. In an entry that is not a decision it says
+    what happened, such as `approval_approved` or `executed`.
     approval_id: The approval that the entry is about, or that the call requested or used.
     decision_id: The decision whose outcome an `outcome` entry reports.
     shadow: What would have been decided if the shadow policies had been enforced; only if that is another result.

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct, UnsetType
 from msgspec.structs import fields
 
 from app.model.audit import AuditEntry, Format, decode_entry
-from app.model.logged_codes import code_from
+from app.model.rules import usual_code
 
 _FIELDS = {field.encode_name: field.name for field in fields(AuditEntry)}
 _FIRST = (
@@ -111,8 +111,8 @@ def _cells(line: bytes, sequence: int, names_of: NamesOf) -> list[str | float]:
     cells |= zip(("agentName", "keyName", "policyName"), map(escaped_cell, names_of(entry, sequence)), strict=True)
     index, kind = ("", "") if entry.rule is None else (entry.rule.index, escaped_cell(entry.rule.type))
     cells |= {"ruleIndex": index, "ruleType": kind}
-    if entry.result is not None and entry.code is UNSET:  # it is derived from the other fields
-        cells["code"] = code_from(entry.result, None if entry.rule is None else entry.rule.type, entry.reason).value
+    if entry.result is not None and not entry.code:
+        cells["code"] = usual_code(entry.result, None if entry.rule is None else entry.rule.type).value
     return [cells[column] for column in COLUMNS]
 
 

@@ -18,6 +18,7 @@ from app.model.constraints import (
     unread_apart,
 )
 from app.model.decision_codes import DecisionCode
+from app.model.decisions import Result
 from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
 from app.model.rule import Effect, PlacedConstraint, Read, Rule
 from app.model.sequences import CallSequence
@@ -300,6 +301,26 @@ PolicyRule = (
 TYPES: tuple[type[Rule], ...] = get_args(PolicyRule)
 Rules = Annotated[tuple[PolicyRule, ...], Meta(min_length=1, max_length=MAX_RULES)]
 _SLOW = tuple(f'"{kind.tag()}"' for kind in TYPES if kind.is_slow_to_compile)
+_CODES: dict[str | None, DecisionCode] = {None: DecisionCode.DEFAULT_DENY, **{kind.tag(): kind.code for kind in TYPES}}
+_BY_NAME = {code.value: code for code in DecisionCode}
+
+
+def usual_code(result: Result, rule_type: str | None) -> DecisionCode:
+    """The code of a decision whose record has none: it follows from the result and the type of the deciding rule.
+
+    A record (an audit entry, a first answer) says its code only if that is another. `rule_failed` if this release does
+    not know the type.
+    """
+    if result is Result.ALLOWED:
+        return DecisionCode.ALLOWED
+    if result is Result.ESCALATED:
+        return DecisionCode.APPROVAL_REQUIRED
+    return _CODES.get(rule_type, DecisionCode.RULE_FAILED)
+
+
+def recorded_code(result: Result, rule_type: str | None, code: str | None) -> DecisionCode:
+    """The code of a recorded decision. code: what its record says, if anything; `rule_failed` if that is unknown."""
+    return _BY_NAME.get(code, DecisionCode.RULE_FAILED) if code else usual_code(result, rule_type)
 
 
 def compiles_much(rules: str) -> bool:

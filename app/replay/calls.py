@@ -13,9 +13,9 @@ from app.model.call_values import SHORTENED
 from app.model.constraints import REQUEST
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef, ShadowOutcome
-from app.model.logged_codes import code_from
 from app.model.outcomes import CallStatus
 from app.model.rule import Read, Rule, constraint_reads
+from app.model.rules import recorded_code
 from app.model.times import parse_time_ms
 from app.redaction.credentials import REDACTED
 
@@ -45,7 +45,7 @@ class LoggedCall(Struct, rename="camel"):
     approval_id: str | UnsetType = UNSET
     type: str | UnsetType = UNSET
     decision_id: str | UnsetType = UNSET
-    recorded_code: str | UnsetType = field(default=UNSET, name="code")
+    said_code: str | None = field(default=None, name="code")
     shadow: ShadowOutcome | UnsetType = UNSET
 
     @property
@@ -57,12 +57,13 @@ class LoggedCall(Struct, rename="camel"):
     @property
     def code(self) -> DecisionCode:
         """The code of the decision. Raises ValueError if the line records no decision."""
-        return code_from(Result(self.result or ""), None if self.rule is None else self.rule.type, self.reason)
+        rule_type = None if self.rule is None else self.rule.type
+        return recorded_code(Result(self.result or ""), rule_type, self.said_code)
 
     @property
     def not_executed(self) -> str | None:
         """The decision whose call this line reports as not executed; None if it is another line."""
-        is_report = self.type == "outcome" and self.recorded_code == CallStatus.NOT_EXECUTED
+        is_report = self.type == "outcome" and self.said_code == CallStatus.NOT_EXECUTED
         return self.decision_id if is_report and self.decision_id is not UNSET else None
 
     @property

@@ -87,7 +87,7 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
         state.approval, ends_ms = 'attached', current[3]
       elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max) then
         state.result, state.approval, state.retry_us = 'denied', 'refused', 0
-        state.reason = 'Too many approvals wait for people already; ' .. state.reason
+        state.reason, state.code = 'Too many approvals wait for people already; ' .. state.reason, 'approvals_full'
       else
         state.approval, ends_ms = 'asked', string.format('%d', time_ms + lasts_ms)
       end

@@ -61,11 +61,9 @@ if first_answer then
   call('HSET', first_answer, 'body_digest', string.match(body_digest, '^%d+ (%S+)'), 'version', version,
     'shared_version', state.shared_version, 'id', decision_id, 'result', state.result, 'policyId', policy_id,
     'rule', state.rule, 'reason', state.reason, 'timeUs', time_text, 'latencyUs', latency_text, 'retryUs', string.format('%.0f', state.retry_us))
-  if state.approval_id then
-    call('HSET', first_answer, 'approvalId', state.approval_id)
-  else
-    call('HDEL', first_answer, 'approvalId')
-  end
+  call('HDEL', first_answer, 'approvalId', 'code')
+  if state.approval_id then call('HSET', first_answer, 'approvalId', state.approval_id) end
+  if state.code then call('HSET', first_answer, 'code', state.code) end
   if slot then
     call('PEXPIRE', first_answer, '86400000')
     call('HSET', answer_counts, string.format('%d', slot % 8), string.format('%d %d', slot, answers_in_slot + 1))

@@ -39,7 +39,7 @@ if leaves and state.result == 'allowed' then
   call('HLEN', agent_marks)
   if state.retry_us > 0 then
     state.crowded, state.result, state.policy, state.rule = 'sessions', 'denied', '', ''
-    state.reason = 'Sequence rules look back on 1000 sessions of the agent already'
+    state.reason, state.code = 'Sequence rules look back on 1000 sessions of the agent already', 'sequence_forbidden'
   end
 end
 --@ write

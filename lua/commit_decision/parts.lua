@@ -45,3 +45,8 @@ end
 if state.retry_us == math.huge then state.retry_us = 0 end
 --@ reply
 if state.crowded then reply[#reply + 1], reply[#reply + 2] = 'crowded', state.crowded end
+--@ entry
+if state.code then
+  state.extras[#state.extras + 1] = 'code'
+  state.extras[#state.extras + 1] = state.code
+end

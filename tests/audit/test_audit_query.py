@@ -45,6 +45,7 @@ entries = st.fixed_dictionaries(
         "session": st.sampled_from(["s-1", LOOKALIKE]),
         "policyVersion": st.integers(1, 3),
         "heardOfLater": st.just("kept as it is"),
+        "code": st.sampled_from(["parameter_invalid", "agent_suspended", "of_another_release"]),
     },
 )
 filters = st.one_of(  # few at a time: what several must match is mostly nothing
@@ -197,7 +198,7 @@ def slots_of(entries, asked):
 def counted_value(entry, by):
     if by is CountBy.CODE:
         rule = entry["rule"] and entry["rule"]["type"]
-        return code_of(entry["result"], rule, entry["reason"], entry.get("code"))
+        return code_of(entry["result"], rule, entry.get("code"))
     names = {CountBy.RESULT: "result", CountBy.AGENT: "agentId", CountBy.TOOL: "toolName", CountBy.POLICY: "policyId"}
     return entry[names[by]]
 

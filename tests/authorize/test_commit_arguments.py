@@ -9,6 +9,7 @@ from app.authorize.commit import ApprovalStep, CommitDecision, CommitQuestion
 from app.authorize.commit.arguments import PER_CALL
 from app.authorize.store_clock import StoreClock
 from app.model.api_keys import Caller, Scope
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Idempotency, Result, RuleRef, ShadowOutcome
 from app.model.plans import DenialCount, HistoryCheck, Mark, Plan, RememberedCheck, ShadowPlan, Target, Tokens
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
@@ -67,6 +68,7 @@ STEP = ApprovalStep(step="attach", approval_id="i", digest="d")
 WOULD = ShadowOutcome("other", Result.DENIED, RuleRef(0, "tool_denylist"))
 SHADOW = ShadowPlan((LIMIT,), (WOULD, WOULD), (False,))
 CASES = {
+    "codes": {"plan": Plan(replace(DENIED, code=DecisionCode.PARAMETER_INVALID))},
     "groups": {"plan": Plan(ALLOWED), "tokens": Tokens("v1", "v2", (("g" * 64, "v3"), ("h" * 64, "")))},
     "first_answers": {"plan": Plan(ALLOWED), "request": replace(REQUEST, idempotency=Idempotency("key", "body"))},
     "keyed_batches": {

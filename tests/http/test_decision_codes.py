@@ -11,9 +11,8 @@ from tenants import Tenant
 
 from app.model.decision_codes import DecisionCode, NextAction, next_action
 from app.model.decisions import Result
-from app.model.logged_codes import code_from
 from app.model.marks import TOO_MANY_SESSIONS
-from app.model.rules import PolicyRule
+from app.model.rules import PolicyRule, recorded_code, usual_code
 
 PAGE = (Path(__file__).parents[2] / "docs/decision-codes.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+?) \| `(\w+)` \| (.+?) \|$", PAGE, re.MULTILINE)
@@ -128,9 +127,10 @@ def test_every_code_has_its_row_and_every_action_is_one():
 def test_every_type_of_rule_has_its_code():
     """Otherwise a new type would only get the general code for failed rules."""
     for kind in msgspec.inspect.type_info(PolicyRule).types:
-        code = code_from(Result.DENIED, kind.cls.__struct_config__.tag, "Rate limit reached: Budget spent: ")
+        code = usual_code(Result.DENIED, kind.cls.__struct_config__.tag)
         assert code is not DecisionCode.RULE_FAILED, kind.cls
-    assert code_from(Result.DENIED, "of another release", "x") is DecisionCode.RULE_FAILED
+    assert usual_code(Result.DENIED, "of another release") is DecisionCode.RULE_FAILED
+    assert recorded_code(Result.DENIED, None, "of_another_release") is DecisionCode.RULE_FAILED
     assert next_action(DecisionCode.RULE_FAILED, waiting_helps=False) is NextAction.NONE
 
 
@@ -179,6 +179,5 @@ def test_a_call_forbidden_after_another_one_says_so(tenant):
     assert (answer["code"], answer["nextAction"]) == ("sequence_forbidden", "retry")
     assert answer["retryAfterSeconds"] > 0
     assert tenant.authorize(agent, "t", context={"session": "other"})["code"] == "allowed"
-    crowded = TOO_MANY_SESSIONS
-    assert code_from(Result.DENIED, None, crowded.reason) is crowded.code is DecisionCode.SEQUENCE_FORBIDDEN
-    assert next_action(crowded.code, waiting_helps=True) is NextAction.RETRY
+    assert TOO_MANY_SESSIONS.code is DecisionCode.SEQUENCE_FORBIDDEN
+    assert next_action(TOO_MANY_SESSIONS.code, waiting_helps=True) is NextAction.RETRY

@@ -14,7 +14,6 @@ from app.authorize.commit.quotas import CROWDED
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result, RuleRef
 from app.model.ids import Ids
-from app.model.logged_codes import code_from
 from app.model.plans import Quota
 from app.model.quotas import MAX_LIVE
 
@@ -123,7 +122,7 @@ async def test_a_window_holds_no_more_than_ten_thousand_amounts(scene):
 
     assert spent.outcome == FULL
     assert (answer.outcome.reason, answer.retry_after_us) == (CROWDED["amounts"], MINUTE - SECOND)
-    assert code_from(Result.DENIED, "budget", CROWDED["amounts"]) is answer.outcome.code
+    assert answer.outcome.code is DecisionCode.BUDGET_SPENT
     assert told == ["amounts"]
     assert [entry["reason"] for entry in (await scene.entries())[-2:]] == [FULL.reason, CROWDED["amounts"]]
     assert (await scene.commit(budget(1, 10**9), at=START + MINUTE)).outcome == ALLOWED

@@ -23,10 +23,10 @@ from app.model.api_keys import Caller, Scope
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
-from app.model.logged_codes import code_from
 from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, PolicyMode
-from app.model.rules import Rules
+from app.model.rules import Rules, recorded_code
 from app.pdp import compile_agent, decide
+from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from tests.support import parts
 from tests.support.actors import BY
@@ -107,7 +107,9 @@ class Workspace:
         assert isinstance(decision, Decision)
         self.told = DecisionView.of(with_message(decision, compiled))
         outcome, self.together = decision.outcome, decision.shadow
-        assert outcome.code is code_from(outcome.result, outcome.rule and outcome.rule.type, outcome.reason)
+        [[_, entry]] = await self.client.call("XREVRANGE", Keyspace(self.id).audit_stream, "+", "-", "COUNT", 1)
+        said = as_record(entry).get("code")
+        assert outcome.code is recorded_code(outcome.result, outcome.rule and outcome.rule.type, said)
         called = self.called(outcome.policy_id)
         index = None if outcome.rule is None else outcome.rule.index
         return (outcome.result.value, called, index, decision.retry_after_us), outcome.reason

@@ -180,6 +180,16 @@ async def test_other_callers_tools_and_keys_are_packed_separately():
     assert "body_digest" not in args
 
 
+async def test_what_is_packed_has_the_code_of_its_plan():
+    """One rule can deny for two reasons, which differ in nothing else that the commit is given."""
+    denied = Outcome(Result.DENIED, POLICY, RuleRef(0, "tool_denylist"), "no", DecisionCode.TOOL_DENIED)
+    plans = [Plan(denied), Plan(replace(denied, code=DecisionCode.PARAMETER_INVALID))]
+    commit = Committing(*plans)
+    said = [(await commit(plan))[1].get("code") for plan in (*plans, *plans)]
+    assert said == [None, DecisionCode.PARAMETER_INVALID] * 2
+    assert commit.runner.prepared == 2
+
+
 async def test_the_cache_of_packed_calls_is_bounded():
     """In bytes per tool; the oldest are evicted, and the agent cache is told of every byte."""
     plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes", DecisionCode.ALLOWED))

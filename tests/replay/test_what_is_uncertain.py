@@ -185,7 +185,7 @@ async def test_a_call_without_room_for_its_approval_was_escalated(log):
     """It was denied only because too many approvals were open, which is not a flip."""
     await log.call("pay", START)
     lines = (await log.lines()).replace(b'"result":"allowed"', b'"result":"denied"')
-    lines = lines.replace(b'"reason":"', b'"reason":"Too many approvals wait for people already; ')
+    lines = lines.replace(b'Z"}', b'Z","code":"approvals_full"}')
     report = await log.replay([{"name": "n", "rules": [{"type": "approval_required", "tools": ["*"]}]}], lines=lines)
     assert (report.judged, report.flipped) == (1, 0)
 
@@ -201,7 +201,7 @@ async def test_entries_other_than_decisions_and_unreadable_ones_are_skipped(log)
     end = inactive.index(b'"reason":')
     lines += (
         inactive[:start]
-        + b'"policyId":null,"rule":null,"reason":"Agent is suspended","latencyMs":1.0,'
+        + b'"policyId":null,"rule":null,"reason":"Its agent","latencyMs":1.0,"code":"agent_suspended",'
         + (inactive[inactive.index(b'"timestamp"', end) :])
     )
     report = await log.replay([{"name": "n", "rules": [FREE]}], lines=lines)

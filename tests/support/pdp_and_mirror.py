@@ -12,7 +12,6 @@ from app.model.agents import Agent, AgentStatus
 from app.model.counting import quota_fingerprints
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Result, ShadowOutcome
-from app.model.logged_codes import code_from
 from app.model.marks import longest_shared, shared_marks
 from app.model.plans import (
     Check,
@@ -227,8 +226,7 @@ class PdpAndMirror:
         if self.ledger.tripped and self.status == "active":
             self.status = "suspended"
             self._compile()
-        index, kind = (None, None) if outcome.rule is None else (outcome.rule.index, outcome.rule.type)
-        assert code_from(outcome.result, kind, outcome.reason) is outcome.code, outcome
+        index = None if outcome.rule is None else outcome.rule.index
         return naive.Answer(outcome.result.value, outcome.policy_id, index, retry_us), outcome
 
     def approve(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 from app.audit.columns import Packed, PartNames, code_of
@@ -10,7 +10,6 @@ from app.audit.entry_format import FIELDS, columns_of, line_from
 from app.audit.index import ANY, CAPPED, DIMENSIONS, SHADOW
 from app.audit.index_keys import index_keys_of, shadow_policy_of
 from app.audit.segments import FRAME_BYTES, FRAME_ENTRIES
-from app.model.decision_codes import DecisionCode
 
 SEGMENT_BYTES = 1024 * 1024
 """A segment ends with the entry that reaches this many bytes of JSON, which bounds the time to read one."""
@@ -71,22 +70,21 @@ class SegmentBuilder:
         """The segment's entries counted by value, with the frames that contain them; and its packed columns."""
         # Rows have further columns if an entry has optional fields, so they differ in length.
         columns = [*zip(*self._rows, strict=False)][: len(FIELDS)]
-        _, _, agents, keys, actions, tools, _, results, policies, rules, reasons, _ = columns
+        _, _, agents, keys, actions, tools, _, results, policies, rules, _, _ = columns
         types = {rule: rule.partition(b" ")[2] for rule in set(rules)}
         rule_types = [types[rule] for rule in rules]
-        codes = [_SIMPLE.get(result, b"") for result in results]
-        for position, code in enumerate(codes):
-            if not code:
-                further = self._rows[position][len(FIELDS) :]
-                codes[position] = _code(results[position], rule_types[position], reasons[position], further)
+        codes = list(map(_code_without_field, results, rule_types))
         called: list[Sequence[Any]] = [list(zip(agents, results, strict=True)), list(tools), list(actions)]
         for column in called:
             for position in self._unreadable:
                 column[position] = None  # type: ignore[index]
         shadows: list[bytes | None] = [None] * len(self._rows)
         for position, row in enumerate(self._rows):
-            if len(row) > len(FIELDS) and b"shadow" in row[len(FIELDS) :: 2]:
-                shadows[position] = _shadow(row[len(FIELDS) :])
+            others = row[len(FIELDS) :: 2]
+            if b"shadow" in others:
+                shadows[position] = _shadow(_further(row, others, b"shadow"))
+            if b"code" in others:
+                codes[position] = _further(row, others, b"code") or codes[position]
         tallies = tally([*called, results, rule_types, keys, shadows], frames)
         return tallies, names.pack(self.times, (results, agents, tools, policies, codes))
 
@@ -144,26 +142,20 @@ class Indexed:
         return f"{number}:{self.tally & _COUNT}:{self.tally >> COUNT_BITS:x}{labels}"
 
 
-_SIMPLE = {b"allowed": DecisionCode.ALLOWED.encode(), b"escalated": DecisionCode.APPROVAL_REQUIRED.encode()}
-"""Results that have a single code, so that most entries need no look at their reason."""
+@lru_cache(maxsize=64)
+def _code_without_field(result: bytes, rule_type: bytes) -> bytes:
+    """The code of an entry that does not say it; b"" if it has none."""
+    return (code_of(result.decode() or None, rule_type.decode() or None, None) or "").encode()
 
 
-def _code(result: bytes, rule_type: bytes, reason: bytes, others: Sequence[bytes]) -> bytes:
-    if not result:
-        return _of(others, b"code") or b""
-    return (code_of(result.decode(), rule_type.decode() or None, reason.decode(), None) or "").encode()
-
-
-def _shadow(others: Sequence[bytes]) -> bytes | None:
-    shadow = _of(others, b"shadow")
-    policy_id = None if shadow is None else shadow_policy_of(shadow)
+def _shadow(shadow: bytes) -> bytes | None:
+    policy_id = shadow_policy_of(shadow)
     return None if policy_id is None else policy_id.encode()
 
 
-def _of(others: Sequence[bytes], name: bytes) -> bytes | None:
-    """An optional field. others: alternating names and values."""
-    names = others[::2]
-    return others[2 * names.index(name) + 1] if name in names else None
+def _further(row: Sequence[bytes], others: Sequence[bytes], name: bytes) -> bytes:
+    """The value of an optional field. others: the names of those that the row has."""
+    return row[len(FIELDS) + 2 * others.index(name) + 1]
 
 
 def _row_of(line: bytes) -> Sequence[bytes]:

@@ -16,8 +16,8 @@ from app.model.api_keys import Caller
 from app.model.approvals import ENDS, ApprovalStatus
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
-from app.model.logged_codes import code_from
 from app.model.plans import FOREVER_US
+from app.model.rules import recorded_code, usual_code
 from app.model.times import rfc3339
 from app.redis_client.client import Value
 from app.redis_client.packed_call import ScriptCall, ScriptRunner
@@ -149,6 +149,9 @@ class CommitDecision:
         arguments.fixed += (request.tool_name, f"{tokens.agent} {tokens.workspace}", agent_id, result, policy, rule)
         arguments.fixed += (self._backlog, self._patience_us or 0, caller.logged_as)
         add_quotas(arguments, plan, question.decision_id)
+        outcome = plan.outcome
+        if outcome.code is not usual_code(outcome.result, None if outcome.rule is None else outcome.rule.type):
+            arguments.add_part("codes", (), (outcome.code,))
         if tokens.groups:
             versions_of_groups = (f"{group_token(digest)} {token or '-'} " for digest, token in tokens.groups)
             arguments.add_part("groups", (), ("".join(versions_of_groups),))
@@ -231,9 +234,9 @@ async def _named(
 def _decision_of(record: dict[str, str]) -> Decision:
     """The decision of a stored first answer."""
     index, _, kind = record["rule"].partition(" ")
-    result, reason = Result(record["result"]), record["reason"]
-    rule = RuleRef(int(index), kind) if kind else None
-    outcome = Outcome(result, record["policyId"] or None, rule, reason, code_from(result, kind or None, reason))
+    result, rule = Result(record["result"]), RuleRef(int(index), kind) if kind else None
+    code = recorded_code(result, kind or None, record.get("code"))
+    outcome = Outcome(result, record["policyId"] or None, rule, record["reason"], code)
     return Decision(
         record["id"],
         outcome,

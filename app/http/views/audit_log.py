@@ -1,4 +1,4 @@
-"""The log as JSON: entries with the derived code, and the result of verifying it."""
+"""The log as JSON: entries, each with its code, and the result of verifying it."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from app.http.views import as_view
 from app.model.checkpoints import Finding, Verification
 from app.model.decisions import Result, RuleRef
 from app.model.fields import Count, Ordinal
-from app.model.logged_codes import code_from
+from app.model.rules import usual_code
 from app.runtime.fairness.loop_turns import take_turn
 
 _STEP_ENTRIES = 64
@@ -19,21 +19,21 @@ _STEP_ENTRIES = 64
 class _Decided(Struct, frozen=True):
     result: Result | None = None
     rule: RuleRef | None = None
-    reason: str = ""
+    code: str = ""
 
 
 _decode = msgspec.json.Decoder(_Decided).decode
 
 
 def with_code(line: bytes) -> bytes:
-    """The line with the decision's `code` as its last field; unchanged if it does not contain a decision.
+    """The line with the decision's `code` as its last field; unchanged if it says its code, or has no decision.
 
-    The code is not in the log, whose bytes the chain covers; it is derived from the other fields.
+    The log, whose bytes the chain covers, has the code only where it is not the usual one.
     """
     decided = _decode(line)
-    if decided.result is None:
+    if decided.result is None or decided.code:
         return line
-    code = code_from(decided.result, None if decided.rule is None else decided.rule.type, decided.reason)
+    code = usual_code(decided.result, None if decided.rule is None else decided.rule.type)
     return b'%b,"code":"%b"}' % (line[:-1], code.encode())
 
 

@@ -3121,7 +3121,7 @@ export interface components {
             policyVersion?: number;
             /** @description The type of an entry that is not a decision: `approval` or `outcome`. */
             type?: string;
-            /** @description Why it was decided this way, for programs; derived from the other fields, so the log's own lines, which an NDJSON export copies byte for byte, leave it out. In an entry that is not a decision it says what happened, such as `approval_approved` or `executed`. */
+            /** @description Why it was decided this way, for programs. The log's own lines, which an NDJSON export copies byte for byte, leave it out where it follows from the result and the type of the rule. In an entry that is not a decision it says what happened, such as `approval_approved` or `executed`. */
             code?: string;
             /**
              * Format: uuid
