@@ -1,11 +1,11 @@
 """Answers sent without the router, answers to OPTIONS, and the refusal of a method that a path does not have."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from litestar import Request, Response
 from litestar.handlers import HTTPRouteHandler
-from litestar.types import ControllerRouterHandler, Message, Send
+from litestar.types import ASGIApp, ControllerRouterHandler, Message, Receive, Scope, Send
 
 from app.errors import MethodNotAllowed
 
@@ -50,6 +50,22 @@ def with_headers(send: Send, headers: list[Header]) -> Send:
     return send_with_headers
 
 
+def head_as_get(app: ASGIApp) -> ASGIApp:
+    """The application, which answers HEAD as it would answer GET, without the body: RFC 9110, 9.3.2."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})  # a stream ends, too
+
+        if scope.get("method") == "HEAD":
+            return await app(cast("Scope", {**scope, "method": "GET"}), receive, send_head)
+        return await app(scope, receive, send)
+
+    return answer
+
+
 def options_handler(routes: Iterable[ControllerRouterHandler]) -> HTTPRouteHandler:
     """A handler of OPTIONS for the paths of `routes`; Litestar's own lists the methods of one handler only."""
     paths = sorted({path for route in routes if isinstance(route, HTTPRouteHandler) for path in route.paths})
@@ -64,12 +80,16 @@ async def list_methods(request: Request[Any, Any, Any]) -> Response[None]:
         if route.path_format == request.scope["path_template"]
         for method in getattr(route, "methods", ())
     }
-    return Response(None, headers={"Allow": ", ".join(sorted(methods))})
+    return Response(None, headers={"Allow": ", ".join(sorted(_with_head(methods)))})
 
 
 def not_allowed(method: str, allow: str) -> MethodNotAllowed:
     """The refusal of `method` where only those in `allow`, a comma-separated list, exist."""
-    methods = sorted(allow.replace(" ", "").split(","))
-    *others, last = [name for name in methods if name != "OPTIONS"]
+    methods = sorted(_with_head(set(allow.replace(" ", "").split(","))))
+    *others, last = [name for name in methods if name not in {"HEAD", "OPTIONS"}]
     possible = f"{', '.join(others)} and {last} are" if others else f"{last} is"
     return MethodNotAllowed(f"{method} is not possible here; {possible}", ", ".join(methods))
+
+
+def _with_head(methods: set[str]) -> set[str]:
+    return methods | {"HEAD"} if "GET" in methods else methods

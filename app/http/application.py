@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from msgspec import json
 
 from app.errors import LockedOut, StoreUnavailable, TooManyRequests, Unauthorized, UnsupportedEncoding
-from app.http.answers import JSON, Header, RawResponse, options_handler, send_answer, with_headers
+from app.http.answers import JSON, Header, RawResponse, head_as_get, options_handler, send_answer, with_headers
 from app.http.api.service import PROBES
 from app.http.api.sign_in_flow import is_sign_in
 from app.http.authentication import (
@@ -103,7 +103,7 @@ class Application(Litestar):
             refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])), path=path)
             return await send_answer(send, refusal)
         try:
-            return await answer_with_request_id(super().__call__, scope, receive, send)
+            return await answer_with_request_id(head_as_get(super().__call__), scope, receive, send)
         finally:
             close_stream(services.streams, scope)
 

@@ -144,17 +144,17 @@ def test_another_spelling_of_authorize_decides_the_same_way(tenant, path):
 
 ALLOWED = {
     "/v1/authorize": "OPTIONS, POST",
-    "/v1/agents": "GET, OPTIONS, POST",
-    f"/v1/agents/{UNKNOWN}": "DELETE, GET, OPTIONS, PATCH",
-    "/v1/policies": "GET, OPTIONS, POST",
-    f"/v1/policies/{UNKNOWN}": "DELETE, GET, OPTIONS, PATCH",
-    "/v1/audit-logs": "GET, OPTIONS",
-    "/v1/api-keys": "GET, OPTIONS, POST",
+    "/v1/agents": "GET, HEAD, OPTIONS, POST",
+    f"/v1/agents/{UNKNOWN}": "DELETE, GET, HEAD, OPTIONS, PATCH",
+    "/v1/policies": "GET, HEAD, OPTIONS, POST",
+    f"/v1/policies/{UNKNOWN}": "DELETE, GET, HEAD, OPTIONS, PATCH",
+    "/v1/audit-logs": "GET, HEAD, OPTIONS",
+    "/v1/api-keys": "GET, HEAD, OPTIONS, POST",
     f"/v1/api-keys/{UNKNOWN}": "DELETE, OPTIONS",
-    "/livez": "GET, OPTIONS",
-    "/readyz": "GET, OPTIONS",
-    "/docs/api": "GET, OPTIONS",
-    "/openapi.json": "GET, OPTIONS",
+    "/livez": "GET, HEAD, OPTIONS",
+    "/readyz": "GET, HEAD, OPTIONS",
+    "/docs/api": "GET, HEAD, OPTIONS",
+    "/openapi.json": "GET, HEAD, OPTIONS",
 }
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "PURGE", "LINK", "MKCOL"}
 REFUSED = [(path, method) for path, allow in ALLOWED.items() for method in sorted(METHODS - set(allow.split(", ")))]
@@ -162,7 +162,7 @@ REFUSED = [(path, method) for path, allow in ALLOWED.items() for method in sorte
 
 @pytest.mark.parametrize(("path", "method"), REFUSED)
 def test_a_method_that_does_not_exist_is_405_with_those_that_do(tenant, path, method):
-    """Including HEAD; a body is not read."""
+    """HEAD exists where GET does; a body is not read."""
     answer = tenant.admin.request(method, path, content=b"\xff")
     assert answer.status_code == 405
     assert answer.headers["Allow"] == ALLOWED[path]

@@ -32,14 +32,19 @@ class Connection:
     def send_more(self, data):
         self._socket.sendall(data)
 
-    def answer(self):
+    def answer(self, *, bodiless=False):
         """Status, headers and body of the next answer."""
         status = int(self._file.readline().split()[1])
         headers = {}
         while line := self._file.readline().strip():
             name, _, value = line.decode().partition(": ")
             headers[name.lower()] = value
-        return status, headers, self._file.read(int(headers.get("content-length", 0)))
+        return status, headers, b"" if bodiless else self._file.read(int(headers.get("content-length", 0)))
+
+    def head(self):
+        """Status and headers of the next answer, if it has no body, without what differs each time."""
+        status, headers, _ = self.answer(bodiless=True)
+        return status, {name: value for name, value in headers.items() if name not in {"date", "x-request-id"}}
 
     def is_closed(self):
         """Whether the connection is closed, with nothing more to read."""
@@ -153,11 +158,51 @@ def test_a_request_that_two_readers_would_end_in_different_places_ends_the_conne
     assert connection.is_closed()
 
 
+HEADS = [
+    "/livez",
+    "/docs/api",
+    "/openapi.json",
+    "/",
+    "/v1/agents",
+    "/v1/audit-logs",
+    f"/v1/agents/{UNKNOWN}",
+    "/v1/none",
+]
+
+
+@pytest.mark.parametrize("path", HEADS)
+def test_head_is_get_without_the_body(replica, key, path):
+    """Status and headers are those of GET, also of a refusal, and the connection can be used again."""
+    with Connection(replica) as got, Connection(replica) as headed:
+        got.send(f"GET {path} HTTP/1.1", "Host: x", key)
+        headed.send(f"HEAD {path} HTTP/1.1", "Host: x", key)
+        assert headed.head() == got.head()
+        headed.send("GET /livez HTTP/1.1", "Host: x", "Connection: close")
+        assert headed.answer()[0] == 200
+        assert headed.is_closed()
+
+
+@pytest.mark.parametrize("path", ["/v1/audit-logs/stream", "/v1/approvals/stream", "/v1/audit-logs/export"])
+def test_head_of_a_stream_ends_at_once(replica, tenant, key, path):
+    """Its place among the streams of the key is free again: otherwise the eleventh would be 429."""
+    with Connection(replica) as connection:
+        for _ in range(30):
+            connection.send(f"HEAD {path} HTTP/1.1", "Host: x", key)
+            status, headers = connection.head()
+            assert (status, "content-type" in headers) == (200, True)
+
+
+def test_head_needs_the_key_that_get_needs(connection):
+    """Nobody learns without a key what is there."""
+    connection.send("HEAD /v1/agents HTTP/1.1", "Host: x")
+    assert connection.head()[0] == 401
+
+
 def test_a_method_that_nobody_knows_is_405(connection, key):
     """RFC 9110 allows new methods, so it is a valid request, and the connection stays open."""
     connection.send("FOO /v1/agents HTTP/1.1", "Host: x", key)
     status, headers, _ = connection.answer()
-    assert (status, headers["allow"]) == (405, "GET, OPTIONS, POST")
+    assert (status, headers["allow"]) == (405, "GET, HEAD, OPTIONS, POST")
     connection.send("GET /livez HTTP/1.1", "Host: x")
     assert connection.answer()[0] == 200
 

@@ -40,7 +40,7 @@ _is_age = re.compile(r"[0-9]{1,4}|1[0-9]{4}|2[0-8][0-9]{3}", re.ASCII).fullmatch
 
 def is_sign_in(path: str, method: str, query: bytes) -> bool:
     """True if a request below /console is part of signing in, and not for the console's page."""
-    return path in (CALLBACK, LOGOUT, WORKSPACE) or (path == SIGN_IN and method == "GET" and bool(query))
+    return path in (CALLBACK, LOGOUT, WORKSPACE) or (path == SIGN_IN and method in {"GET", "HEAD"} and bool(query))
 
 
 class ProviderView(Struct, frozen=True, kw_only=True, rename="camel"):
