@@ -161,8 +161,8 @@ def test_these_addresses_are_different_origins(lockouts, one, other):
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", ["10.0.0.3"], "10.0.0.3"),
         ("10.0.0.1", [", ".join(["203.0.113.9"] + ["10.0.0.2"] * 1000)], "10.0.0.2"),
-        (None, ["192.0.2.1"], None),
-        ("", ["192.0.2.1"], None),
+        (None, ["192.0.2.1"], "unix"),
+        ("", ["192.0.2.1"], "unix"),
     ],
 )
 def test_the_origin_is_the_last_that_a_trusted_proxy_names(clock, peer, forwarded, origin):

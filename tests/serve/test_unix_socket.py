@@ -52,6 +52,22 @@ def test_both_ways_lead_to_the_same_service(replica, path, run_remit):
     assert json.loads(done.stdout)["name"] == "over a socket", done.stderr
 
 
+def test_wrong_keys_over_the_socket_count_together(store, path):
+    """On whichever connection. A key that has worked stays welcome, and so does everybody who comes over TCP."""
+    env = {"REMIT_SOCKET": str(path), "REMIT_AUTH_FAILURES_PER_MINUTE": "3", "REMIT_COMPACT": "false"}
+    replica, wrong = Replica(store.url, **env), {"Authorization": "Bearer svc_" + "0" * 32}
+    with over(path) as unix, replica.client() as tcp:
+        assert unix.get("/v1/agents").status_code == 200
+        answers = []
+        for _ in range(4):
+            with over(path) as another:
+                answers.append(another.get("/v1/agents", headers=wrong).status_code)
+        assert answers == [401, 401, 401, 429]
+        assert unix.get("/v1/agents").status_code == tcp.get("/v1/agents").status_code == 200
+        assert tcp.get("/v1/agents", headers=wrong).status_code == 401
+    replica.stop()
+
+
 def tcp_log(replica, agent):
     with replica.client() as tcp:
         return tcp.get("/v1/audit-logs", params={"agent_id": agent}).json()

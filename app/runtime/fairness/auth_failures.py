@@ -24,6 +24,8 @@ _MINUTE_S = 60.0
 _SUBNET_BITS = 64
 _HOPS_MAX = 20
 _DOUBLE = 8
+_UNIX = "unix"
+"""Stands for those who come over the Unix socket, who have no address."""
 
 
 class AuthFailures:
@@ -51,8 +53,8 @@ class AuthFailures:
 
     def note(self, peer: str | None, forwarded: Sequence[str]) -> None:
         """Count a failed authentication from this address."""
-        origin = self.origin(peer, forwarded) if self._buckets else None
-        if origin is not None and self._buckets:
+        if self._buckets:
+            origin = self.origin(peer, forwarded)
             # Never below 0, so that requests under way when the bucket ran empty do not prolong the lockout.
             left, _ = self._buckets.take(origin, partly=True)
             if left < 1:
@@ -62,14 +64,11 @@ class AuthFailures:
         """Seconds until another authentication attempt from here is accepted; 0 = now."""
         if self._buckets is None or self.locked_until[0] <= self._clock():
             return 0.0
-        origin = self.origin(peer, forwarded)
-        if origin is None:
-            return 0.0
-        left, _ = self._buckets.take(origin, 0)
+        left, _ = self._buckets.take(self.origin(peer, forwarded), 0)
         return max(0.0, 1 - left) * self._wait_s
 
-    def origin(self, peer: str | None, forwarded: Sequence[str]) -> str | None:
-        """The address counted for a request, for IPv6 its /64 network, or None if the connection has none.
+    def origin(self, peer: str | None, forwarded: Sequence[str]) -> str:
+        """The address counted for a request, for IPv6 its /64 network; all of a Unix socket count as one.
 
         peer: the other end of the connection. forwarded: the values of X-Forwarded-For, trusted only from our own
         proxies. Each proxy appends the address that connected to it. So the rightmost address that is not one of our
@@ -77,7 +76,7 @@ class AuthFailures:
         """
         address = _address(peer)
         if address is None:
-            return None
+            return _UNIX
         if forwarded and not self._proxies:
             self._warn_once(address)
         hops = ",".join(forwarded).split(",")[-_HOPS_MAX:]
