@@ -109,7 +109,10 @@ def refusal(status: int, answer: Any) -> str:
 
 def create_agent(service: Service, bodies: dict[str, Any]) -> tuple[str, dict[str, str]]:
     """The new agent's id, and the names of its policies by their ids."""
-    agent_id = service.create("/v1/agents", bodies.get("agent", {"name": "replay"}), "the agent")["id"]
+    agent = {name: value for name, value in bodies.get("agent", {"name": "replay"}).items() if name != "alias"}
+    agent_id = service.create("/v1/agents", agent, "the agent")[
+        "id"
+    ]  # an alias is one agent's, and each run has its own
     names = {}
     # In the file's order: of policies with equal priority the oldest that gives the result is the one named.
     for policy in bodies["policies"]:

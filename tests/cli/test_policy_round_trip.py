@@ -116,3 +116,20 @@ def test_the_copy_answers_as_the_original(two, remit, tmp_path, form):
             results.add((answers[0]["result"], answers[0]["rule"] and answers[0]["rule"]["type"]))
     assert {result for result, _ in results} == {"allowed", "denied", "escalated"}
     assert ("denied", "rate_limit") in results
+
+
+@pytest.mark.parametrize("existing", [True, False], ids=["created before", "created with it"])
+def test_the_coding_agent_has_the_alias_by_which_its_hook_calls_it(two, run_remit, store, existing):
+    """As its page says; its file alone suffices, too."""
+    env = clean_env() | {"REMIT_REDIS_URL": store.url}
+    workspace = ["--workspace", two[0].id]
+    if existing:
+        made = run_remit(["agents", "create", "coding agent", "--alias", "coding-agent", *workspace], env)
+        assert made.returncode == 0, made.stderr
+    create = [] if existing else ["--create-agents"]
+    applied = run_remit(["policy", "apply", *create, str(EXAMPLES / "coding-agent/policies.json"), *workspace], env)
+    assert applied.returncode == 0, applied.stderr
+    agents = two[0].admin.get("/v1/agents").json()
+    assert [(each["name"], each["alias"]) for each in agents] == [("coding agent", "coding-agent")]
+    policies = two[0].admin.get("/v1/policies", params={"agent_id": agents[0]["id"]}).json()
+    assert len(policies) == len(policies_of("coding-agent/policies.json"))
