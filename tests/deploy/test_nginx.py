@@ -12,7 +12,7 @@ import pytest
 from approval_steps import SECRET
 from balancer import Balancer
 from calls import TOOL, Callers, decide, entries, make_agent
-from servers import ADMIN_KEY, Replica, until
+from servers import ADMIN_KEY, Replica, free_port, until
 from serving import REPLICA, children_of, kill
 
 
@@ -216,3 +216,23 @@ def test_without_any_replica_the_answer_is_503_with_the_api_s_body(client, balan
         each.stop()
     answer = client.post("/v1/authorize", json={"agent_id": "x", "tool_name": TOOL})
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", range(4))
+def test_each_of_four_replicas_alone_answers_every_call(store, program, tmp_path, left):
+    """A line for each is all that more of them need: nginx asks one after the other until one can be reached."""
+    gone = [free_port() for _ in range(3)]
+    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET=SECRET)
+    running = Balancer(program("nginx", "deploy/nginx.conf"), tmp_path, *gone[:left], replica.port, *gone[left:])
+    try:
+        headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
+        with httpx.Client(base_url=running.url, headers=headers, timeout=15) as client:
+            agent_id = make_agent(client)
+            call = {"agent_id": agent_id, "tool_name": TOOL}
+            answers = [client.post("/v1/authorize", json=call).status_code for _ in range(40)]
+            assert answers == [200] * 40
+            assert len(entries(client, agent_id)) == 40
+    finally:
+        running.stop()
+        replica.stop()

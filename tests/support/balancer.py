@@ -11,13 +11,16 @@ _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 class Balancer:
-    """Only addresses and file locations are adapted to this machine; nothing else is changed."""
+    """Addresses and file locations are adapted to this machine, and there is a line for each replica; nothing else."""
 
     def __init__(self, program: str, folder: Path, *replica_ports: int) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        names = iter(replica_ports)
-        text = re.sub(r"server replica-\d:8080", lambda _: f"server 127.0.0.1:{next(names)}", CONF.read_text())
+        text = re.sub(
+            r"(?: *server replica-\d:8080 (.*)\n)+",
+            lambda found: "".join(f"server 127.0.0.1:{each} {found[1]}\n" for each in replica_ports),
+            CONF.read_text(),
+        )
         text = text.replace("listen 8080;", f"listen 127.0.0.1:{self.port};").replace("/tmp/nginx.pid", f"{folder}/pid")
         text = text.replace("/dev/stdout", f"{folder}/access.log")
         text = text.replace("http {", "http { " + "".join(f"{kind}_temp_path {folder}/{kind}; " for kind in _TEMPORARY))
