@@ -1,11 +1,18 @@
 """POST /v1/hooks/claude-code: what the coding agent sends is judged, and every answer is one that it obeys."""
 
 import json
+import re
 import uuid
+from itertools import chain
 from pathlib import Path
 
+import click
 import httpx
 import pytest
+
+from app.cli.main import main
+from app.errors import StoreUnavailable
+from app.http.api.claude_code_hook import refuse_hook
 
 BASH = {
     "session_id": "3f1c0d3e-6b1f-4b6e-9a55-0e6f6f7f0a11",
@@ -135,7 +142,10 @@ def test_a_field_given_twice_is_denied(tenant, agent, field, other):
 
 def test_a_wrong_agent_and_a_wrong_key_are_denials(tenant, agent, replica):
     assert "AGENT_NOT_FOUND" in asked(tenant.reader, [uuid.uuid4()], BASH)[1]
-    assert "X-Remit-Agent: is given 0 times" in asked(tenant.reader, [], BASH)[1]
+    assert (
+        "X-Remit-Agent: is missing; one header must name the agent, from REMIT_AGENT"
+        in asked(tenant.reader, [], BASH)[1]
+    )
     assert "X-Remit-Agent: is given 2 times" in asked(tenant.reader, [agent, agent], BASH)[1]
     for key in ("Bearer svc_" + "0" * 32, "Bearer nonsense", ""):
         with httpx.Client(base_url=replica.base_url, headers={"Authorization": key} if key else {}) as stranger:
@@ -150,6 +160,27 @@ def test_a_key_without_the_scope_gets_a_denial(tenant, agent, scope):
         decision, reason = asked(client, [agent], BASH)
     assert decision == "deny"
     assert "INSUFFICIENT_SCOPE" in reason
+
+
+def test_a_refusal_says_what_to_run(tenant, agent, replica):
+    """Each is a command that exists, with options that it has."""
+    said = [asked(tenant.reader, ["coding-agent"], BASH)[1]]
+    with replica.client("svc_" + "0" * 32) as stranger, replica.client(tenant.new_key(["audit"])["key"]) as auditor:
+        said += [asked(each, [agent], BASH)[1] for each in (stranger, auditor)]
+    said.append(
+        json.loads(refuse_hook(StoreUnavailable("The store is away")).body)["hookSpecificOutput"][
+            "permissionDecisionReason"
+        ]
+    )
+    commands = [re.findall(r"`remit ([^`]+)`", each) for each in said]
+    assert [len(each) for each in commands] == [2, 1, 1, 1]
+    for words in map(str.split, chain(*commands)):
+        command, here = main, click.Context(main)
+        while isinstance(command, click.Group):
+            command = command.get_command(here, words.pop(0))
+        assert {word for word in words if word.startswith("--")} <= {
+            name for parameter in command.params for name in parameter.opts
+        }
 
 
 def test_another_workspaces_agent_is_answered_like_an_unknown_one(tenant, stranger):

@@ -9,7 +9,15 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from app.errors import AppError, Invalid
+from app.errors import (
+    AgentNotFound,
+    ApiKeyExpired,
+    AppError,
+    InsufficientScope,
+    Invalid,
+    StoreUnavailable,
+    Unauthorized,
+)
 from app.http.answers import JSON, RawResponse
 from app.http.bodies import count_keys, require_readable, require_unique_keys
 from app.http.endpoint import Endpoint
@@ -77,7 +85,8 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     """The hook's call as a tool call. Raises Invalid, which the hook's answer reports as a denial."""
     agents = [value for name, value in reading.headers if name == AGENT]
     if len(agents) != 1:
-        raise Invalid.at("X-Remit-Agent", f"is given {len(agents)} times; exactly one header must name the agent")
+        found = "is missing" if not agents else f"is given {len(agents)} times"
+        raise Invalid.at("X-Remit-Agent", f"{found}; one header must name the agent, from REMIT_AGENT")
     require_readable(raw, reading.settings.call_bytes_max, max_names=MAX_NAMES)
     try:
         call, given = _decode_call(raw), msgspec.json.decode(raw)
@@ -119,9 +128,11 @@ def answer_hook(decision: Decision) -> bytes:
 
 
 def refuse_hook(error: AppError) -> RawResponse:
-    """A denial, with status 200: the coding agent would run the tool after any other."""
+    """A denial, with status 200: the coding agent would run the tool after any other. It says what a person can run."""
     kept = [header for header in headers_of(error) if header[0] not in _OF_A_STATUS]
-    reason = without_raw_keys(f"Remit has not decided ({error.code}): {error.message}")
+    run = _RUN.get(error.code)
+    said = f"{error.message}. For whoever set this hook up: {run}" if run else error.message
+    reason = without_raw_keys(f"Remit has not decided ({error.code}): {said}")
     return RawResponse(200, [JSON, *kept], _encoded_decision("deny", reason))
 
 
@@ -142,6 +153,15 @@ _WORDS: dict[Result, Literal["allow", "deny", "ask"]] = {
     Result.DENIED: "deny",
     Result.ESCALATED: "ask",
 }
+_NEW_KEY = "start it with REMIT_API_KEY from `remit keys create --scope authorize --agent $REMIT_AGENT --raw`"
+_RUN = {
+    Unauthorized.code: _NEW_KEY,
+    ApiKeyExpired.code: _NEW_KEY,
+    InsufficientScope.code: _NEW_KEY,
+    AgentNotFound.code: "`remit agents list` shows all, `remit agents create NAME --alias $REMIT_AGENT` creates it",
+    StoreUnavailable.code: "`remit doctor` says what is wrong",
+}
+"""What to run, by the code of a refusal."""
 _OF_A_STATUS = {b"www-authenticate", b"retry-after"}
 _encode = msgspec.json.Encoder().encode
 _FIELDS = own_fields(*HookCall.__struct_fields__)
