@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from app.errors import AgentNotFound
 from app.model.agents import Agent
 from app.model.plans import Plan, Tokens
 from app.model.policies import Policy
@@ -133,7 +134,8 @@ class AgentCache(Generic[Compiled]):
 
     An entry may be out of date; that costs a retry and never a wrong answer, because the commit compares version
     tokens. This covers the alias too: an agent that gives it away gets a new token. Absence is never cached. If many
-    decisions miss at once, the agent is still loaded only once.
+    decisions miss at once, the agent is still loaded only once. An agent that a load does not find leaves the cache;
+    one that is deleted and never asked about again is among the least recently used, which are evicted first.
 
     compile: turns an agent, its policies and the marks that the workspace's rules need into what decisions use. An
     entry's size is estimated from the JSON of its rules, these marks and its packed commits.
@@ -204,7 +206,13 @@ class AgentCache(Generic[Compiled]):
 
     async def _load(self, called: _Key, asking: str) -> CachedAgent[Compiled]:
         """Load it. asking: the key whose part of the loop's time this takes."""
-        governed = await self._agents.load(*called)
+        try:
+            governed = await self._agents.load(*called)
+        except AgentNotFound:
+            gone = (called[0], self._aliases.get(called, called[1]))
+            if gone in self._entries:
+                self._remove(gone)
+            raise
         key = (called[0], governed.agent.id)
         if _takes_long(governed.policies):
             compiled, size, seconds = await self._pool.run(key[0], self._compile_sized, governed)

@@ -187,6 +187,32 @@ async def test_only_what_is_stale_is_dropped(cache, shelf):
     assert new.tokens.agent == "2"
 
 
+@pytest.mark.parametrize("called", ["a", "shop"])
+async def test_an_agent_that_is_gone_leaves_the_cache(cache, shelf, called):
+    """As soon as a load finds that, by its id or by its alias; otherwise it would take up room until others need it."""
+    shelf.put("a", alias="shop")
+    shelf.put("b")
+    await cache.load(W, "a")
+    await cache.load(W, "b")
+    held = cache.bytes_held
+    shelf.held = {"b": shelf.held["b"]}
+    with pytest.raises(AgentNotFound):
+        await cache.load(W, called)
+    assert (len(cache), cache.recall(W, "a"), cache.recall(W, "shop")) == (1, None, None)
+    assert cache.bytes_held == held // 2
+
+
+async def test_an_agent_stays_cached_if_only_a_stranger_to_it_is_not_found(cache, shelf):
+    """Nor does another workspace's agent of the same name go."""
+    shelf.put("a", alias="shop")
+    await cache.load(W, "a")
+    shelf.held = {}
+    for workspace, called in ((W, "nobody"), ("another", "a")):
+        with pytest.raises(AgentNotFound):
+            await cache.load(workspace, called)
+    assert cache.recall(W, "a") is not None
+
+
 async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(shelf):
     """Agents in use stay."""
     cache = parts.agent_cache(shelf, Compiled, 3 * 4_500)
