@@ -247,7 +247,7 @@ def misbehaved(store, tmp_path_factory):
         tenant = Tenant(store.url, replica)
         answers = []
         for key in (tenant.admin_key, tenant.read_key):
-            headers = [{"Authorization": value} for value in (key, f"Bearer {key}0", f"Basic {key}", f"Bearer  {key}")]
+            headers = [{"Authorization": value} for value in (key, f"Bearer {key}0", f"Basic {key}", f"Bearer\t{key}")]
             answers += [tenant.admin.get("/v1/agents", headers=each) for each in headers]
             answers += [tenant.admin.get(f"/v1/agents{each}") for each in (f"/{key}", f"?{key}=1", f"?limit={key}")]
             answers += [tenant.admin.delete(f"/v1/api-keys/{key}"), tenant.admin.get(f"/{key}/x")]
