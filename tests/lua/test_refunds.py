@@ -83,6 +83,14 @@ async def test_a_bucket_that_started_afresh_gives_nothing_back(scene):
     assert (await scene.commit(budget(41), at=START + 3)).outcome.result == "denied"
 
 
+async def test_giving_back_a_call_that_has_left_its_window_makes_no_room(scene):
+    """It may still stand in the bucket, behind those that count, and is then reported as given back."""
+    one = await scene.commit(calls(1))
+    assert (await scene.commit(calls(1), at=START + MINUTE)).outcome.result == "allowed"
+    assert (await report(scene, one, at=START + MINUTE)).refunded == 1
+    assert (await scene.commit(calls(1), at=START + MINUTE + 1)).outcome.result == "denied"
+
+
 async def test_a_report_comes_in_time_or_not_at_all(scene):
     """Within 24 hours, to the millisecond, and with a valid key."""
     decision, other = await scene.commit(calls(2)), await scene.commit(calls(2))
