@@ -1,6 +1,8 @@
 """The address of the service and the key for it, checked before anything is sent."""
 
 import os
+import socket
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,6 +36,22 @@ class ServiceUrl(click.ParamType[str]):
         if not (is_address and is_alone and value.isascii() and value.isprintable() and " " not in value):
             self.fail(f"must be a URL such as {LOCAL}, and not {shortened(value)}", param, ctx)
         return str(value).rstrip("/")
+
+
+def is_of_this_machine(url: str) -> bool:
+    """True if the service's host is this one, or cannot be told: one of its addresses is, or it has a Unix socket."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return True
+    try:
+        found = socket.getaddrinfo(parts.hostname, None, type=socket.SOCK_DGRAM)
+    except OSError:
+        return True
+    for family, kind, *_, address in found:
+        with socket.socket(family, kind) as probe, suppress(OSError):
+            probe.bind(address)  # only to an address of this machine
+            return True
+    return False
 
 
 def require_sendable(key: str) -> None:

@@ -5,6 +5,7 @@ the key of REMIT_API_KEY, or the command line.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import wraps
@@ -15,7 +16,8 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl, local_url, require_sendable
+from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl, is_of_this_machine, local_url, require_sendable
+from app.settings import SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
 LISTENING = "listening"
@@ -236,8 +238,12 @@ def _chosen(ctx: click.Context, url: str | None, workspace: str) -> Api:
     if ctx.get_parameter_source("workspace") is ParameterSource.COMMANDLINE:
         if ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE:
             raise click.UsageError("Give --url or --workspace, not both: over HTTP, the key determines the workspace")
+        if url is not None:
+            _note_elsewhere(url, "`--workspace` asks {store}, and not {url}, the REMIT_URL", served=False)
         url = None
     if url is not None:
+        if ctx.get_parameter_source("url") is ParameterSource.ENVIRONMENT:
+            _note_elsewhere(url, "REMIT_URL asks {url}, and not {store}, which is served here; `--workspace` does")
         return over_http(
             url, "a key of the workspace; `remit keys create --name deploy --scope policies` creates one on the store"
         )
@@ -248,3 +254,23 @@ def _chosen(ctx: click.Context, url: str | None, workspace: str) -> Api:
         return StoreTransport(workspace)
 
     return Api(transport)
+
+
+def _note_elsewhere(url: str, note: str, *, served: bool = True) -> None:
+    """Say on standard error which of the two is asked, if the service is not of this machine and a store embedded here.
+
+    served: only if a service uses that store now. A store that REMIT_REDIS_URL names may be the service's own.
+    """
+    if os.environ.get("REMIT_REDIS_URL") or is_of_this_machine(url):
+        return
+    from app.cli.store_access import settings_of_commands
+    from app.serve.data_folder import data_folder
+    from app.serve.embedded_store import running_store
+    from app.serve.server_binaries import has_been_served
+
+    try:
+        folder = data_folder(settings_of_commands())
+    except SettingsError:
+        return  # which only a command on the store needs
+    if running_store(folder) if served else has_been_served(folder):
+        click.echo(f"note: {note.format(url=url, store=f'the store embedded in {folder}')}", err=True)
