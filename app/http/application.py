@@ -61,7 +61,8 @@ _GUARDED = {method: _guarded(method).fullmatch for method in sorted({each.method
 
 def needs_key(method: str, path: str) -> bool:
     """True if there is an endpoint for this method at this path, and its guard asks for a key."""
-    return method in _GUARDED and path not in PUBLIC and _GUARDED[method](path) is not None
+    answered_as = "GET" if method == "HEAD" else method
+    return answered_as in _GUARDED and path not in PUBLIC and _GUARDED[answered_as](path) is not None
 
 
 _WITH_BODY = frozenset({"PATCH", "POST", "PUT"})
