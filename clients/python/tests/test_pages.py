@@ -59,7 +59,7 @@ def test_the_settings_of_its_page_are_those_that_the_coding_agent_reads(service,
     [hook] = matcher["hooks"]
     assert (matcher["matcher"], hook["type"], hook["onFailure"]) == ("*", "http", "block")
     assert hook.keys() == {"type", "url", "timeout", "onFailure", "headers", "allowedEnvVars"}
-    variables = {"REMIT_API_KEY": asking_key, "REMIT_AGENT": coding_agent}
+    variables = {"REMIT_API_KEY": asking_key, "REMIT_AGENT": coding_agent, "REMIT_PROJECT": "/home/ann/shop"}
     assert set(hook["allowedEnvVars"]) == set(variables)
     headers = {name: string.Template(value).substitute(variables) for name, value in hook["headers"].items()}
     event = {"session_id": "1", "hook_event_name": "PreToolUse", "cwd": "/home/ann/shop", "tool_name": "TodoWrite"}
