@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest import MonkeyPatch  # noqa: PT013 - a type
-from service import ROOT, CutOff, Drips, FaultyServer, answer, certificate, tls_of
+from service import ROOT, CutOff, Drips, FaultyServer, Resets, answer, certificate, tls_of
 
 import remit_client
 from remit_client import RemitError
@@ -58,7 +58,8 @@ def _bytes(one: Mapping[str, Any], *, in_batch: bool) -> bytes:
         made = answer(one.get("status", 200), body, *one.get("headers", ()), raw=raw)
     made = made.replace(b"application/json", one.get("type", "application/json").encode())
     made = made[: len(made) - one.get("cut", 0)]
-    return Drips(made) if one.get("drips") else CutOff(made) if one.get("hangsUp") else made
+    kind = Drips if one.get("drips") else CutOff if one.get("hangsUp") else Resets if one.get("resets") else bytes
+    return kind(made)
 
 
 CASES = [Case.of(one) for one in SHARED["cases"]]

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import ssl
+import struct
 import subprocess
 import tempfile
 import threading
@@ -89,6 +90,10 @@ class CutOff(bytes):
     """An answer after which the server hangs up, even if it announced more."""
 
 
+class Resets(bytes):
+    """An answer after which the server resets the connection."""
+
+
 class Drips(bytes):
     """An answer that arrives one byte at a time."""
 
@@ -147,6 +152,8 @@ class FaultyServer:
                 for byte in [slowly[at : at + 1] for at in range(len(slowly))] if pause else [slowly]:
                     connection.sendall(byte)
                     time.sleep(pause)
+                if isinstance(said, Resets):
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 if b"Content-Length" not in said or isinstance(said, CutOff):
                     connection.close()
                     return

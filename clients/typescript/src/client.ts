@@ -50,6 +50,8 @@ export interface AuthorizeOptions {
   approvalId?: string;
   /** Requests with the same key get the same answer for 24 hours, and count once. */
   idempotencyKey?: string;
+  /** As the client's, for this call, if that is more. */
+  retries?: number;
   signal?: AbortSignal;
 }
 
@@ -102,9 +104,9 @@ export class Remit {
   ): Promise<Decision> {
     const body = bodyOf({ agent, tool, parameters, ...options });
     if (options.approvalId !== undefined) body["approval_id"] = options.approvalId;
-    const idempotencyKey = options.idempotencyKey ?? (this.#retries ? crypto.randomUUID() : undefined);
-    const { signal } = options;
-    const sending = { method: "POST", path: "/v1/authorize", read: readDecision, body, idempotencyKey };
+    const { signal, retries = 0 } = options;
+    const idempotencyKey = options.idempotencyKey ?? (this.#retries || retries ? crypto.randomUUID() : undefined);
+    const sending = { method: "POST", path: "/v1/authorize", read: readDecision, body, idempotencyKey, retries };
     return this.#send(signal ? { ...sending, signal } : sending);
   }
 
@@ -223,13 +225,13 @@ export class Remit {
   }
 
   async #send<T>(sending: Sending<T>): Promise<T> {
-    const { method, path, read, longerMs = 0, idempotencyKey, signal } = sending;
+    const { method, path, read, longerMs = 0, retries = 0, idempotencyKey, signal } = sending;
     const url = this.#settings.base + path + queryOf(sending.query);
     const body = sending.body === undefined ? undefined : write(sending.body);
     const headers = headersOf(sending);
     const until = performance.now() + this.#settings.timeoutMs + longerMs;
     const mayRepeat = method === "GET" || idempotencyKey !== undefined;
-    for (let left = mayRepeat ? this.#retries : 0, pauseMs = FIRST_PAUSE_MS; ; left -= 1, pauseMs *= 2) {
+    for (let left = mayRepeat ? Math.max(this.#retries, retries) : 0, pauseMs = FIRST_PAUSE_MS; ; left -= 1, pauseMs *= 2) {
       try {
         const answer = await this.#wire.exchange({ method, url, headers, body, signal }, until);
         return interpret({ method, url: this.#settings.base + path }, answer, read);

@@ -21,8 +21,8 @@ export interface EnforcerOptions {
   /** How long an escalated call waits for a person, in milliseconds. */
   waitMs?: number;
   /**
-   * With "allow", calls of up to 64 KiB go through without a decision during an outage, each with a warning. What the
-   * agent itself can cause is no outage (`NotAnOutage`).
+   * With "allow", calls of up to 64 KiB go through without a decision during an outage, each with a warning, after
+   * Remit has been asked once more. What the agent itself can cause is no outage (`NotAnOutage`).
    */
   onUnavailable?: "deny" | "allow";
   /** Report to the log whether the tool ran or failed; one more request for each call. */
@@ -138,9 +138,11 @@ export class Enforcer {
       ...(Object.keys(context).length ? { context } : {}),
       ...(signal ? { signal } : {}),
     };
-    if (callName !== undefined) {
+    const retries = this.#options.onUnavailable === "allow" ? 1 : 0;
+    if (callName !== undefined || retries) {
       try {
-        return await this.remit.authorize(this.agent, tool, parameters, { ...options, idempotencyKey: callName });
+        const named = callName === undefined ? { retries } : { retries, idempotencyKey: callName };
+        return await this.remit.authorize(this.agent, tool, parameters, { ...options, ...named });
       } catch (error) {
         if (!(error instanceof Refused && LOST.includes(error.code))) throw error;
       }

@@ -90,16 +90,17 @@ export class ApprovalPending extends NotAllowed {
   }
 }
 
-/** There is no decision: Remit could not be reached, was too slow, or answered with 5xx. */
+/** There is no decision: nothing listens where Remit should be, or Remit or its balancer says that it is away. */
 export class Unavailable extends RemitError {
   override readonly name: string = "Unavailable";
 }
 
 /**
- * There is no decision, and the call itself may be why: `onUnavailable` does not apply.
+ * There is no decision, and an agent may be why: `onUnavailable` does not apply.
  *
- * Remit is overloaded or failed on this call (500), a proxy answered 503 (some do so to whoever asks too fast), this
- * program had too many calls in flight or was too busy to read the answer, or the call has more than 64 KiB.
+ * Nobody answered in time, a connection ended before the answer, Remit is overloaded or failed on this call (500), a
+ * proxy answered 503 (some do so to whoever asks too fast), this program had too many calls in flight or was too busy to
+ * read the answer, or the call has more than 64 KiB.
  */
 export class NotAnOutage extends Unavailable {
   override readonly name: string = "NotAnOutage";

@@ -14,7 +14,10 @@ export interface Asked {
   action?: string;
 }
 
-/** A request; `read` turns the answer's JSON into its result. longerMs: how much longer than usual it may take. */
+/**
+ * A request; `read` turns the answer's JSON into its result. longerMs: how much longer than usual it may take. retries:
+ * as the client's, if that is more.
+ */
 export interface Sending<T> extends RequestOptions {
   method: string;
   path: string;
@@ -22,6 +25,7 @@ export interface Sending<T> extends RequestOptions {
   query?: object;
   body?: unknown;
   longerMs?: number;
+  retries?: number;
   idempotencyKey?: string | undefined;
 }
 

@@ -8,6 +8,9 @@ const ID_PREFIX = "remit-client-";
 /** What of a timeout the program may take for itself; with more, an answer could hardly have come in time. */
 const BUSY_SHARE = 0.5;
 const TICK_MS = 50;
+/** Those of Node and Bun, and the words of Deno. */
+const AWAY_CODES = ["ECONNREFUSED", "ENOTFOUND", "ConnectionRefused"];
+const AWAY_WORDS = /tcp connect error: Connection refused|dns error: .*(Name or service not known|nodename nor servname)/;
 
 /** Where the service is and who asks. The key appears in no message, and no inspection shows it. */
 export interface Settings {
@@ -68,7 +71,7 @@ export class Wire {
       const answering = this.#answer(request, id, ended.signal);
       answering.catch(() => undefined);
       const answer = await Promise.race([answering, aborted]);
-      if (performance.now() > until) throw new NotAnOutage(this.#late().message); // it may say no
+      if (performance.now() > until) throw this.#late();
       this.#requireAnswerTo(id, answer);
       return answer;
     } catch (error) {
@@ -143,12 +146,13 @@ export class Wire {
           "server's certificate is valid.",
       );
     }
-    return new Unavailable(`Remit at ${base} cannot be reached (${why}). Check REMIT_URL and that it is running.`);
+    const Kind = isAway(error) ? Unavailable : NotAnOutage;
+    return new Kind(`Remit at ${base} cannot be reached (${why}). Check REMIT_URL and that it is running.`);
   }
 
-  #late(): Unavailable {
+  #late(): NotAnOutage {
     const { base, timeoutMs } = this.#settings;
-    return new Unavailable(
+    return new NotAnOutage(
       `Remit at ${base} did not answer within ${timeoutMs} ms. Check that it is healthy (GET /readyz), or raise ` +
         "timeoutMs.",
     );
@@ -236,6 +240,20 @@ async function textOf(response: Response, url: string): Promise<string | undefin
     }
     if (done) return text;
   }
+}
+
+/**
+ * Whether nothing listens where Remit should be: no such host, or every address that was tried refuses.
+ *
+ * Each runtime says it in its own words; what none of them says is no outage.
+ */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isAway);
+  if (error.cause !== undefined) return isAway(error.cause);
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === "string") return AWAY_CODES.includes(code);
+  return AWAY_WORDS.test(error.message);
 }
 
 /** The messages and codes of an error and of what caused it. None contains what was sent. */

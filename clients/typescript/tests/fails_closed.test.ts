@@ -164,10 +164,59 @@ test("an outage after the call was escalated lets nothing through", async () => 
   const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
   const guarded = remit.guard("bot", "tool", (x: object) => ran.push(x), { onUnavailable: "allow", waitMs: 9_000 });
   await assert.rejects(guarded({}), Unavailable);
-  assert.equal(server.asked.length, 3);
+  assert.equal(server.asked.length, 4, "once more, before it says so");
   assert.deepEqual(ran, []);
   server.close();
 });
+
+describe("before a tool runs undecided, Remit is asked once more", () => {
+  const away = said({ status: 502, raw: "" });
+  for (const [name, first] of Object.entries({ "502": away, "a restart": said({ bytes: "" }) })) {
+    test(`after ${name}, with the same Idempotency-Key`, async () => {
+      const server = await FaultyServer.start([first, NO]);
+      const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+      const guarded = remit.guard("bot", "tool", () => assert.fail("it ran"), { onUnavailable: "allow" });
+      await assert.rejects(guarded({}), Denied);
+      const keys = server.asked.map((one) => /idempotency-key: (.*)\r\n/i.exec(one)?.[1]);
+      assert.equal(keys.length, 2);
+      assert.ok(keys[0] && keys[0] === keys[1], String(keys));
+      server.close();
+    });
+  }
+
+  test("under the name of a call that has one", async () => {
+    const server = await FaultyServer.start([away, NO]);
+    const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+    const enforcer = new remitClient.Enforcer(remit, "bot", { onUnavailable: "allow" });
+    await assert.rejects(enforcer.check("tool", {}, undefined, undefined, ["here"]), Denied);
+    const keys = server.asked.map((one) => /idempotency-key: (.*)\r\n/i.exec(one)?.[1]);
+    assert.deepEqual(keys, [keys[0], keys[0]]);
+    assert.match(keys[0] ?? "", /^[0-9a-f]{64}$/);
+    server.close();
+  });
+
+  test("where the store has no room for names, without one", async () => {
+    const full = said({ status: 409, problem: "LIMIT_REACHED" });
+    const server = await FaultyServer.start([full, NO]);
+    const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+    await assert.rejects(remit.guard("bot", "tool", () => 1, { onUnavailable: "allow" })({}), Denied);
+    assert.equal(server.asked.length, 2);
+    server.close();
+  });
+});
+
+for (const [name, errors] of Object.entries({
+  "refuses at one address and is silent at another": ["ECONNREFUSED", "ETIMEDOUT"],
+  "could not be looked up": ["EAI_AGAIN"],
+})) {
+  test(`a host that ${name} is no outage`, async () => {
+    const cause = new AggregateError(errors.map((code) => Object.assign(new Error(code), { code })));
+    const send = () => Promise.reject(new TypeError("fetch failed", { cause }));
+    const remit = new Remit({ url: "http://127.0.0.1:1", key: KEY, timeoutMs: PATIENT_MS, fetch: send });
+    const guarded = remit.guard("bot", "tool", () => assert.fail("it ran"), { onUnavailable: "allow" });
+    await assert.rejects(guarded({}), NotAnOutage);
+  });
+}
 
 test("a call that its caller ends does not run, outage or not", async () => {
   const server = await FaultyServer.start([null]);

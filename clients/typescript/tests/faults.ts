@@ -29,6 +29,7 @@ interface Given {
   body?: unknown;
   cut?: number;
   hangsUp?: boolean;
+  resets?: boolean;
   drips?: boolean;
 }
 
@@ -60,6 +61,7 @@ export const CASES = SHARED.cases
 export interface Said {
   readonly bytes: Buffer;
   readonly hangsUp: boolean;
+  readonly resets: boolean;
   readonly drips: boolean;
 }
 
@@ -87,7 +89,7 @@ export function said(given: Given, { inBatch = false } = {}): Said {
   }
   bytes = bytes.subarray(0, bytes.length - (given.cut ?? 0));
   const hangsUp = Boolean(given.hangsUp) || !bytes.includes("Content-Length");
-  return { bytes, hangsUp, drips: Boolean(given.drips) };
+  return { bytes, hangsUp, resets: Boolean(given.resets), drips: Boolean(given.drips) };
 }
 
 export const YES = said({ decision: "allowed" });
@@ -181,7 +183,8 @@ export class FaultyServer {
         await new Promise((resolve) => setTimeout(resolve, DRIP_MS));
       }
     } else socket.write(bytes);
-    if (first.hangsUp) socket.end();
+    if (first.resets) socket.resetAndDestroy();
+    else if (first.hangsUp) socket.end();
   }
 }
 

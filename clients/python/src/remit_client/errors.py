@@ -86,14 +86,15 @@ class ApprovalPending(NotAllowed):
 
 
 class Unavailable(RemitError):
-    """There is no decision: Remit could not be reached, was too slow, or answered with 5xx."""
+    """There is no decision: nothing listens where Remit should be, or Remit or its balancer says that it is away."""
 
 
 class NotAnOutage(Unavailable):
-    """There is no decision, and the call itself may be why: `on_unavailable` does not apply.
+    """There is no decision, and an agent may be why: `on_unavailable` does not apply.
 
-    Remit is overloaded or failed on this call (500), a proxy answered 503 (some do so to whoever asks too fast), too
-    many calls waited for a connection of this client, or the call has more than 64 KiB.
+    Nobody answered in time, a connection ended before the answer, Remit is overloaded or failed on this call (500), a
+    proxy answered 503 (some do so to whoever asks too fast), too many calls waited for a connection of this client, or
+    the call has more than 64 KiB.
     """
 
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import socket
 import ssl
 import uuid
 from collections.abc import Callable, Mapping
@@ -44,6 +45,9 @@ TEXT = "text/plain"
 _GATEWAY_FAILED = (502, 504)
 _STORE_AWAY = (503, "STORE_UNAVAILABLE")
 """The answers that the agent cannot cause, whatever it calls and however often."""
+
+NO_SUCH_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+"""What a look-up answers for a host without an address; a name server that does not answer is something else."""
 
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 """What the system answers if this program has too much open."""
@@ -157,7 +161,7 @@ class Settings:
 
     def limits(self, call: Call[Any]) -> httpx.Timeout:
         """How long each step of a call may take; `deadline` limits the whole call."""
-        # A call that waits for a connection of this client must fail as that, before the deadline makes it an outage.
+        # A call that waits for a connection of this client must fail as that, not as one that Remit was slow to answer.
         pool = min(self.connect_timeout, self.timeout / 2)
         return httpx.Timeout(self.timeout + call.wait_seconds, connect=self.connect_timeout, pool=pool)
 
@@ -165,9 +169,12 @@ class Settings:
         """Seconds that a call may take, including retries."""
         return self.timeout + call.wait_seconds
 
-    def attempts(self, call: Call[Any]) -> int:
-        """How often a call may be sent: more than once only if a repeat cannot count twice."""
-        return 1 + self.retries if call.repeatable else 1
+    def attempts(self, call: Call[Any], retries: int = 0) -> int:
+        """How often a call may be sent: more than once only if a repeat cannot count twice.
+
+        retries: repeats it at least so often.
+        """
+        return 1 + max(self.retries, retries) if call.repeatable else 1
 
     def unreachable(self, error: Exception, lost_seconds: float = 0.0) -> RemitError:
         """The error for no answer. Its message may contain addresses from the cause, never headers.
@@ -197,15 +204,16 @@ class Settings:
                 f"This program has too many files or connections open ({why}). Make fewer calls at once."
             )
         if isinstance(error, httpx.ProxyError):
-            return Unavailable(
+            return NotAnOutage(
                 f"The proxy in front of Remit at {self.base} did not pass the request on ({why}). Check HTTPS_PROXY "
                 "and HTTP_PROXY, or name Remit's host in NO_PROXY."
             )
-        return Unavailable(f"Remit at {self.shown} cannot be reached ({why}). Check REMIT_URL and that it is running.")
+        kind = Unavailable if _is_away(error) else NotAnOutage
+        return kind(f"Remit at {self.shown} cannot be reached ({why}). Check REMIT_URL and that it is running.")
 
-    def late(self) -> Unavailable:
+    def late(self) -> NotAnOutage:
         """The error for an answer that did not come in time."""
-        return Unavailable(
+        return NotAnOutage(
             f"Remit at {self.shown} did not answer within {self.timeout:g} s (connecting: {self.connect_timeout:g} s). "
             "Check that it is healthy (GET /readyz), or raise timeout."
         )
@@ -241,6 +249,22 @@ class Settings:
                 f"{self.base} sent the answer to another request. Something between here and Remit mixes answers up, "
                 "so no answer that comes through it can be trusted."
             )
+
+
+def _is_away(error: BaseException | None) -> bool:
+    """Whether nothing listens where Remit should be: no such host, or every address that was tried refuses.
+
+    Only stated causes count: an error's context may be what the program was handling when it asked.
+    """
+    while error is not None:
+        if isinstance(tried := getattr(error, "exceptions", None), tuple):
+            return all(map(_is_away, tried))
+        if isinstance(error, socket.gaierror):
+            return error.errno in NO_SUCH_HOST
+        if isinstance(error, ConnectionRefusedError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _is_exhausted(error: BaseException | None) -> bool:

@@ -77,17 +77,20 @@ class AsyncRemit:
         action: str | None = None,
         approval_id: str | None = None,
         idempotency_key: str | None = None,
+        retries: int = 0,
     ) -> Decision:
         """Ask for the decision on one tool call: run the tool only if it is `.allowed`.
 
         agent: its id. context: what the caller vouches for and the agent cannot choose, such as
         {"session": …, "user": …}. approval_id: the only approval to use; no new one is asked for.
         idempotency_key: names this call for a day; the same question with the same name is the same call.
+        retries: as the client's, for this call, if that is more.
         Raises Unavailable, Refused (APPROVAL_MISMATCH if that approval is not this call's or no longer open),
         MalformedAnswer; TypeError if something is not JSON.
         """
-        key = idempotency_key or (new_idempotency_key() if self.settings.retries else None)
-        return await self.send(calls.authorize(agent, tool, parameters, context, action, key, approval_id))
+        key = idempotency_key or (new_idempotency_key() if self.settings.retries or retries else None)
+        call = calls.authorize(agent, tool, parameters, context, action, key, approval_id)
+        return await self.send(call, retries=retries)
 
     async def authorize_many(
         self, asked: Sequence[Call[Decision]], semantics: calls.Semantics = "execute_all"
@@ -172,11 +175,14 @@ class AsyncRemit:
                 yield record
         reader.end()
 
-    async def send(self, call: Call[T]) -> T:
-        """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError if something is not JSON."""
+    async def send(self, call: Call[T], *, retries: int = 0) -> T:
+        """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError if something is not JSON.
+
+        retries: as the client's, for this call, if that is more.
+        """
         content = encode(call.body)
         until = time.monotonic() + self.settings.deadline(call)
-        attempts, pause_s = self.settings.attempts(call), FIRST_PAUSE_S
+        attempts, pause_s = self.settings.attempts(call, retries), FIRST_PAUSE_S
         while True:
             try:
                 return interpret(call, self.settings, *await self._connections.exchange(call, content, until))
@@ -187,4 +193,5 @@ class AsyncRemit:
                 if attempts == 0 or time.monotonic() + pause_s >= until:
                     raise
             await pause(pause_s)
+            self._connections.forget_idle()
             pause_s *= 2

@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 
 from remit_client._async.io import ClientPerLoop, HttpClient, Watch, over_socket
-from remit_client.errors import NotAnOutage
 from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, declared_length, encode, interpret
 
 
@@ -38,7 +37,7 @@ class AsyncConnections:
         finally:
             watch.stop()
         if watch.left() < 0:
-            raise NotAnOutage(str(settings.late()))  # there is an answer, and it may say no
+            raise settings.late()
         settings.require_answer_to(answer, request_id)
         return answer
 
@@ -59,6 +58,9 @@ class AsyncConnections:
                     yield line
         except (httpx.HTTPError, OSError) as error:
             raise settings.unreachable(error) from error
+
+    def forget_idle(self) -> None:
+        """The next request opens a connection of its own, if these connections are not httpx's."""
 
     async def aclose(self) -> None:
         """Close the connections that this loop has opened."""

@@ -59,6 +59,11 @@ class PlainConnections(AsyncConnections):
             mine.limit.release()
         return answer
 
+    def forget_idle(self) -> None:
+        """The next request on this loop opens a connection of its own."""
+        with contextlib.suppress(RuntimeError):  # trio
+            self._mine(asyncio.get_running_loop()).idle.close()
+
     async def aclose(self) -> None:
         """Close the connections that this loop has opened, httpx's included."""
         await super().aclose()
@@ -106,6 +111,7 @@ class PlainConnections(AsyncConnections):
         until = time.monotonic() + min(self._settings.connect_timeout, watch.left())
         with deadline(until - time.monotonic()):
             addresses = await _addresses(loop, host, port)
+        failed: OSError | None = None
         for place, (family, kind, protocol, _, address) in enumerate(addresses):
             opened = socket.socket(family, kind, protocol)
             try:
@@ -118,10 +124,11 @@ class PlainConnections(AsyncConnections):
                     return connection
             except BaseException as error:
                 opened.close()
-                last = place == len(addresses) - 1
-                if last or not isinstance(error, OSError) or isinstance(error, ssl.SSLError):
+                if not isinstance(error, OSError) or isinstance(error, ssl.SSLError):
                     raise
-        raise OSError(f"{host} has no address")
+                if failed is None or isinstance(failed, ConnectionRefusedError):
+                    failed = error  # unless all addresses refuse, what counts is how another one failed
+        raise failed or OSError(f"{host} has no address")
 
 
 async def _addresses(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[Any]:

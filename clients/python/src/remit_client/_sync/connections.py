@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 
 from remit_client._sync.io import ClientPerLoop, HttpClient, Watch, over_socket
-from remit_client.errors import NotAnOutage
 from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, declared_length, encode, interpret
 
 
@@ -39,7 +38,7 @@ class Connections:
         finally:
             watch.stop()
         if watch.left() < 0:
-            raise NotAnOutage(str(settings.late()))  # there is an answer, and it may say no
+            raise settings.late()
         settings.require_answer_to(answer, request_id)
         return answer
 
@@ -60,6 +59,9 @@ class Connections:
                     yield line
         except (httpx.HTTPError, OSError) as error:
             raise settings.unreachable(error) from error
+
+    def forget_idle(self) -> None:
+        """The next request opens a connection of its own, if these connections are not httpx's."""
 
     def close(self) -> None:
         """Close the connections that this loop has opened."""

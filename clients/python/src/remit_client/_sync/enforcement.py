@@ -33,7 +33,7 @@ class Enforcer:
     context: what the caller vouches for. If it is a function, it is called for every decision.
     wait: seconds an escalated call waits for a person.
     on_unavailable: with "allow", calls of up to 64 KiB go through without a decision during an outage, each with a
-    warning. What the agent itself can cause is no outage (`NotAnOutage`).
+    warning, after Remit has been asked once more. What the agent itself can cause is no outage (`NotAnOutage`).
     tool_name: from the framework's names of tools to those in policies; a mapping leaves others as they are.
     named: whether a call is named by its place, where it has one; otherwise every question is a call of its own.
     """
@@ -58,6 +58,7 @@ class Enforcer:
         self._context = context
         self._wait = wait
         self._on_unavailable = on_unavailable
+        self._retries = 1 if on_unavailable == "allow" else 0
         self._tool_name = tool_name
         self._named = named
 
@@ -101,9 +102,11 @@ class Enforcer:
 
     def _ask(self, tool: str, parameters: Json, context: Json, name: str | None) -> Decision:
         asked = (self.agent, tool, parameters)
-        if name is not None:
+        if name is not None or self._retries:
             try:
-                return self.remit.authorize(*asked, context=context or None, idempotency_key=name)
+                return self.remit.authorize(
+                    *asked, context=context or None, idempotency_key=name, retries=self._retries
+                )
             except Refused as error:
                 if error.code not in LOST:
                     raise

@@ -65,6 +65,10 @@ class PlainConnections(Connections):
             limit.release()
         return answer
 
+    def forget_idle(self) -> None:
+        """The next request opens a connection of its own."""
+        self._idle.close()
+
     def close(self) -> None:
         """Close the connections, httpx's included."""
         super().close()
@@ -81,6 +85,7 @@ class PlainConnections(Connections):
         host, port = host_and_port(url)
         with watch.waiting():
             addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        failed: OSError | None = None
         for place, (family, kind, protocol, _, address) in enumerate(addresses):
             opened = socket.socket(family, kind, protocol)
             try:
@@ -95,10 +100,11 @@ class PlainConnections(Connections):
                     return _Connection(self._secured(opened, host, until))
             except BaseException as error:
                 opened.close()
-                last = place == len(addresses) - 1
-                if last or not isinstance(error, OSError) or isinstance(error, ssl.SSLError):
+                if not isinstance(error, OSError) or isinstance(error, ssl.SSLError):
                     raise
-        raise OSError(f"{host} has no address")
+                if failed is None or isinstance(failed, ConnectionRefusedError):
+                    failed = error  # unless all addresses refuse, what counts is how another one failed
+        raise failed or OSError(f"{host} has no address")
 
     def _secured(self, opened: socket.socket, host: str, until: float) -> socket.socket:
         if self._tls is None:
