@@ -84,7 +84,7 @@ class TestWhatPasses:
             '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2099","x":{"y":[null]}},"z":1}',
             '{"jsonrpc":"2.0","method":"notifications/initialized"}',
             '{"jsonrpc":"2.0","id":"a","method":"sampling/new","params":{"n":1.0,"big":12345678901234567890123}}',
-            '{ "jsonrpc" : "2.0", "id" : 2, "method" : "resources/read", "params" : {"uri":"x:\\u00fc\\ud83d\\ude00"}}',
+            '{ "jsonrpc" : "2.0", "id" : 2, "method" : "resources/list", "params" : {"uri":"x:\\u00fc\\ud83d\\ude00"}}',
             '{"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"a":1e2,"b":-0.0,"c":"\\u2028"}}',
             '{"jsonrpc":"2.0","id":5,"result":{"action":"accept","content":{"x":1}},"unknown":true}',
             '{"jsonrpc":"2.0","id":5,"error":{"code":-1,"message":"no","data":{"x":[1,{}]},"more":1}}',
@@ -262,7 +262,7 @@ class TestWhoLeavesFirst:
     def test_a_server_that_crashes_fails_what_was_open(self, lines, faulty):
         talk = lines(faulty(None).url, "--timeout", "60")
         talk.call(1)
-        talk.send({"jsonrpc": "2.0", "id": "open", "method": "resources/read"})
+        talk.send({"jsonrpc": "2.0", "id": "open", "method": "resources/list"})
         talk.read()
         talk.send({"jsonrpc": "2.0", "id": 3, "method": "x/crash"})
         talk.read()

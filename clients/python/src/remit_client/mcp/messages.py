@@ -11,9 +11,18 @@ from remit_client.arguments import folded, strict_json
 
 INVALID_REQUEST = -32600
 CONNECTION_CLOSED = -32000
+NOT_ALLOWED = -32001
 CALL = "tools/call"
+READS = {
+    "resources/read": ("resource.resources/read", ("uri",)),
+    "resources/subscribe": ("resource.resources/read", ("uri",)),
+    "prompts/get": ("prompt.prompts/get", ("name", "arguments")),
+}
+"""What is judged besides tool calls: as which tool, whose names are those of AuthZEN's binding, and on which params."""
+
+JUDGED = frozenset({CALL, *READS})
 ENVELOPE = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
-PARAMS = frozenset({"name", "arguments", "_meta", "requestId"})
+PARAMS = frozenset({"name", "arguments", "uri", "_meta", "requestId"})
 VERSION = "io.modelcontextprotocol/protocolVersion"
 Message = dict[str, Any]
 
@@ -26,8 +35,8 @@ def read(line: bytes) -> Message:
     """The message in a line. Raises Unreadable.
 
     With a duplicate name in an object, or two that differ only in letter case, we could judge one call while the server
-    runs another, so these are refused. So are other spellings of the protocol's own names and of `tools/call`, a method
-    that is not visible ASCII, NaN, numbers too large for a double, text that is not UTF-8, and batches.
+    runs another, so these are refused. So are other spellings of the protocol's own names and of judged methods, a
+    method that is not visible ASCII, NaN, numbers too large for a double, text that is not UTF-8, and batches.
     """
     message = _read(line, strict_json)
     params = message.get("params")
@@ -38,8 +47,8 @@ def read(line: bytes) -> Message:
         return message
     if not isinstance(method, str):
         raise Unreadable("a request or notification needs a string as method")
-    if not _is_method(method) or folded(method) == CALL != method:
-        raise Unreadable(f"a method must be visible ASCII characters, and {CALL} in its own spelling")
+    if not _is_method(method) or (method not in JUDGED and folded(method) in JUDGED):
+        raise Unreadable("a method must be visible ASCII characters, and one that is judged in its own spelling")
     return message
 
 
@@ -72,6 +81,32 @@ def require_exact(arguments: Message) -> None:
 def error(message_id: Any, code: int, text: str) -> Message:
     """The answer to a request that failed."""
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}
+
+
+def asked_by(message: Message) -> tuple[str, Message]:
+    """Tool and parameters of a request that is judged. Raises Unreadable if a server could carry out none."""
+    method, params = message["method"], message.get("params")
+    params = params if isinstance(params, dict) else {}
+    called = "uri" if method.startswith("resources/") else "name"
+    arguments = params.get("arguments")
+    if not isinstance(params.get(called), str) or not isinstance(arguments, (dict, type(None))):
+        also = "" if called == "uri" else " and, if it has arguments, an object"
+        raise Unreadable(f"{method} needs params with a string as {called}{also}")
+    if method == CALL:
+        return params["name"], arguments or {}
+    tool, names = READS[method]
+    return tool, {name: params[name] for name in names if params.get(name) is not None}
+
+
+def refusal(request: Message, text: str) -> Message:
+    """The answer to a request that was not let through: of a tool as its error, so that the model reads it."""
+    return tool_error(request, text) if request["method"] == CALL else error(request.get("id"), NOT_ALLOWED, text)
+
+
+def private(result: Message) -> Message:
+    """The result of a listing as one agent's: a cache that others read must not keep it, and it can change at once."""
+    given = {"cacheScope": "private", "ttlMs": 0}
+    return {**result, **given} if given.keys() & result.keys() else result
 
 
 def tool_error(request: Message, text: str) -> Message:

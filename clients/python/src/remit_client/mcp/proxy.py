@@ -11,19 +11,21 @@ from typing import Any
 from remit_client.errors import for_agent
 from remit_client.mcp.channels import Channel, Heard
 from remit_client.mcp.messages import (
-    CALL,
     CONNECTION_CLOSED,
     INVALID_REQUEST,
+    JUDGED,
     Message,
     Unreadable,
+    asked_by,
     error,
     is_request,
     one_line,
+    private,
     progress,
     read,
     read_answer,
+    refusal,
     require_exact,
-    tool_error,
     write,
 )
 
@@ -36,7 +38,7 @@ Statuses = Callable[[], Awaitable[Mapping[str, str]]]
 
 
 class Proxy:
-    """Passes everything on unchanged, except that it judges `tools/call` and shortens the answer to `tools/list`.
+    """Passes everything on unchanged, except that it judges calls and reads, and shortens the answer to `tools/list`.
 
     check: returns if the call is allowed, otherwise raises.
     statuses: what the agent may call, by tool; empty if Remit cannot say.
@@ -91,7 +93,7 @@ class Proxy:
             self._client.send(write(error(None, INVALID_REQUEST, f"Not passed on: {unreadable}")))
             return
         method = message.get("method")
-        if method == CALL:
+        if method in JUDGED:
             self._begin_to_judge(message)
         elif method != "notifications/cancelled" or not self._cancel(message):
             self._note(message)
@@ -106,7 +108,7 @@ class Proxy:
     def _begin_to_judge(self, message: Message) -> None:
         message_id = message.get("id")
         if not isinstance(message_id, (str, int)) or isinstance(message_id, bool):
-            text = "tools/call must be a request whose id is a string or an integer"
+            text = f"{message['method']} must be a request whose id is a string or an integer"
             self._client.send(write(error(None, INVALID_REQUEST, text)))
         elif message_id in self._judging or message_id in self._unanswered:
             self._client.send(write(error(message_id, INVALID_REQUEST, "this id is in use by another request")))
@@ -115,23 +117,23 @@ class Proxy:
 
     async def _judge(self, message_id: Any, message: Message) -> None:
         """Pass the call on exactly as it was judged, or answer it here."""
-        params = message.get("params")
-        tool = params.get("name") if isinstance(params, dict) else None
-        arguments = params.get("arguments") if isinstance(params, dict) else None
         try:
-            if not isinstance(tool, str) or not isinstance(arguments, (dict, type(None))):
-                text = "tools/call needs params with a string as name and, if it has arguments, an object"
-                self._client.send(write(error(message_id, INVALID_REQUEST, text)))
+            try:
+                tool, arguments = asked_by(message)
+            except Unreadable as unreadable:
+                self._client.send(write(error(message_id, INVALID_REQUEST, str(unreadable))))
                 return
-            require_exact(arguments or {})
-            async with self._progress(params):
-                await self._check(tool, arguments or {})
+            try:
+                require_exact(arguments)
+            except Unreadable as unreadable:
+                self._client.send(write(refusal(message, f'"{tool}" was not run: {unreadable}.')))
+                return
+            async with self._progress(message["params"]):
+                await self._check(tool, arguments)
             self._unanswered.add(message_id)
             self._server.send(write(message))
-        except Unreadable as unreadable:
-            self._client.send(write(tool_error(message, f'"{tool}" was not run: {unreadable}.')))
-        except Exception as refusal:  # noqa: BLE001 - whatever failed, the tool does not run and the model reads why
-            self._client.send(write(tool_error(message, for_agent(refusal))))
+        except Exception as why:  # noqa: BLE001 - whatever failed, the call does not pass and the model reads why
+            self._client.send(write(refusal(message, for_agent(why))))
         finally:
             del self._judging[message_id]
 
@@ -191,14 +193,14 @@ class Proxy:
             self._from_server(line)
 
     async def _shown(self, message: Message) -> Message:
-        """A list of tools without those that can never be allowed."""
+        """A list of tools without those that can never be allowed, as one agent's."""
         result = message.get("result")
         tools = result.get("tools") if isinstance(result, dict) else None
         if not isinstance(result, dict) or not isinstance(tools, list):
             return message
         statuses = await self._statuses()
         shown = [_annotated(tool, statuses) for tool in tools if statuses.get(_name(tool)) != "denied"]
-        return {**message, "result": {**result, "tools": shown}}
+        return {**message, "result": {**private(result), "tools": shown}}
 
 
 def _annotated(tool: Any, statuses: Mapping[str, str]) -> Any:

@@ -1,0 +1,132 @@
+"""What the proxy judges and passes on, between a client and a server that are lists of lines."""
+
+import asyncio
+import contextlib
+import json
+
+import pytest
+
+from remit_client import Decision, Denied
+from remit_client.mcp.proxy import Proxy
+
+READ = {"uri": "file:///reports/q1.pdf", "_meta": {"x": 1}}
+PROMPT = {"name": "greeting", "arguments": {"name": "Ann"}}
+JUDGED = [
+    ("tools/call", {"name": "refund", "arguments": {"amount": 5}}, ("refund", {"amount": 5})),
+    ("resources/read", READ, ("resource.resources/read", {"uri": READ["uri"]})),
+    ("resources/subscribe", READ, ("resource.resources/read", {"uri": READ["uri"]})),
+    ("prompts/get", PROMPT, ("prompt.prompts/get", PROMPT)),
+    ("prompts/get", {"name": "greeting"}, ("prompt.prompts/get", {"name": "greeting"})),
+]
+
+
+class Peer:
+    """One side: `said` is what it has been sent."""
+
+    def __init__(self):
+        self._said = asyncio.Queue()
+        self.listens = asyncio.Event()
+
+    def listen(self, heard):
+        self.listens.set()
+        self.says = lambda message: heard(message if isinstance(message, bytes) else json.dumps(message).encode())
+
+    def send(self, line):
+        self._said.put_nowait(line)
+
+    async def line(self):
+        return await asyncio.wait_for(self._said.get(), 20)
+
+    async def said(self):
+        return json.loads(await self.line())
+
+
+@contextlib.asynccontextmanager
+async def proxied(*, allows=True, statuses=None, **options):
+    """Client, server, and what was judged."""
+    client, server, judged = Peer(), Peer(), []
+
+    async def check(tool, arguments):
+        judged.append((tool, arguments))
+        if not allows:
+            raise Denied(tool, Decision("1", allowed=False, result="denied", reason="it is late"))
+
+    async def all_statuses():
+        return statuses or {}
+
+    running = asyncio.create_task(Proxy(client, server, check, all_statuses, **options).run())
+    await asyncio.gather(client.listens.wait(), server.listens.wait())
+    yield client, server, judged
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def request(method, params=None, number=1):
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
+
+
+@pytest.mark.parametrize(("method", "params", "wanted"), JUDGED)
+async def test_calls_and_reads_pass_as_they_were_judged(method, params, wanted):
+    async with proxied() as (client, server, judged):
+        client.says(request(method, params))
+        assert await server.said() == request(method, params)
+        assert judged == [wanted]
+
+
+@pytest.mark.parametrize(("method", "params", "wanted"), JUDGED)
+async def test_what_is_refused_does_not_reach_the_server(method, params, wanted):
+    """The model reads why a tool was not run; for a read, there is only a JSON-RPC error to say it."""
+    async with proxied(allows=False) as (client, server, judged):
+        client.says(request(method, params))
+        answered = await client.said()
+        if method == "tools/call":
+            assert answered["result"]["isError"]
+            assert "It is late" in answered["result"]["content"][0]["text"]
+        else:
+            assert answered["error"]["code"] == -32001
+            assert "It is late" in answered["error"]["message"]
+        client.says(request("ping", number=2))
+        assert (await server.said())["method"] == "ping", "the server has seen nothing before it"
+        assert judged == [wanted]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        request("resources/read"),
+        request("resources/read", {"uri": ["file:///x"]}),
+        request("resources/read", {"URI": "file:///x"}),
+        request("resources/Read", {"uri": "file:///x"}),
+        request("Prompts/get", {"name": "greeting"}),
+        request("prompts/get", {"name": "greeting", "arguments": ["Ann"]}),
+        request("prompts/get", ["greeting"]),
+        {"jsonrpc": "2.0", "method": "resources/read", "params": {"uri": "file:///x"}},
+        {"jsonrpc": "2.0", "id": None, "method": "prompts/get", "params": {"name": "greeting"}},
+    ],
+)
+async def test_a_read_that_a_server_could_understand_differently_does_not_pass(message):
+    async with proxied() as (client, server, judged):
+        client.says(message)
+        assert (await client.said())["error"]["code"] == -32600
+        client.says(request("ping", number=2))
+        assert (await server.said())["method"] == "ping"
+        assert not judged
+
+
+@pytest.mark.parametrize("given", [{"ttlMs": 60_000}, {"cacheScope": "public"}, {"ttlMs": 1, "cacheScope": "public"}])
+async def test_a_list_is_one_agents(given):
+    """A cache that others share must not keep it, and the agent's policies can change at once."""
+    async with proxied(statuses={"b": "denied"}) as (client, server, _):
+        client.says(request("tools/list"))
+        await server.said()
+        server.says({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}, {"name": "b"}], **given}})
+        result = (await client.said())["result"]
+        assert result == {"tools": [{"name": "a"}], "ttlMs": 0, "cacheScope": "private"}
+
+
+async def test_a_list_of_an_older_protocol_has_no_more_fields():
+    async with proxied() as (client, server, _):
+        client.says(request("tools/list"))
+        await server.said()
+        server.says({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}]}})
+        assert (await client.said())["result"] == {"tools": [{"name": "a"}]}
