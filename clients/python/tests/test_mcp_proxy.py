@@ -130,3 +130,68 @@ async def test_a_list_of_an_older_protocol_has_no_more_fields():
         await server.said()
         server.says({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}]}})
         assert (await client.said())["result"] == {"tools": [{"name": "a"}]}
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"-Infinity", b"1e999", b"12345678901234567890123", b"1.10"])
+async def test_numbers_of_the_server_pass_as_it_wrote_them(number):
+    """Also those that JSON does not have: what reads them is the client's business."""
+    async with proxied() as (client, server, _):
+        client.says(request("tools/call", {"name": "mean"}))
+        await server.said()
+        answered = b'{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"mean":' + number + b"}}}"
+        server.says(answered)
+        assert await client.line() == answered + b"\n"
+
+
+async def test_numbers_that_json_does_not_have_are_null_in_a_list_that_is_written_anew():
+    async with proxied() as (client, server, _):
+        client.says(request("tools/list"))
+        await server.said()
+        server.says(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","x":[NaN,1e999,-1e999,1.5,1e2]}]}}')
+        assert (await client.said())["result"]["tools"] == [{"name": "a", "x": [None, None, None, 1.5, 100.0]}]
+
+
+@pytest.mark.parametrize("method", ["tools/call", "tools/list", "ping"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":7,"result":{"a":"\xff"}}',
+        b'{"jsonrpc":"2.0","result":{"id":8,"method":"x","a":[{"id":9}]},"id" : 7,',
+        b'{"id":7,"result":{"a":"half an answ',
+        b'{"id":7,"result":' + b"[" * 100_000,
+        b'{"id":7,"result":{"a":"\\"},"}x}',
+    ],
+)
+async def test_an_answer_that_cannot_be_read_ends_its_request(line, method):
+    """Otherwise the client would wait for it for ever."""
+    async with proxied() as (client, server, _):
+        for number in (7, 8, 9):
+            client.says(request(method, {"name": "a"}, number))
+            await server.said()
+        server.says(line)
+        answered = await client.said()
+        assert (answered["id"], answered["error"]["code"]) == (7, -32603)
+        server.says(line)
+        server.says({"jsonrpc": "2.0", "method": "next"})
+        assert (await client.said())["method"] == "next", "it has been answered"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":\xff}',
+        b'{"jsonrpc":"2.0","id":5,"result":\xff}',
+        b'{"id":7.5,"result":\xff}',
+        b'[{"id":7,"result":\xff}]',
+        b'{"result":{"id":7},\xff}',
+        b"Server started, id: 7",
+    ],
+)
+async def test_what_is_no_answer_to_an_open_request_ends_none(line):
+    """Such as a request of the server's own, whose ids are others."""
+    async with proxied() as (client, server, _):
+        client.says(request("ping", number=7))
+        await server.said()
+        server.says(line)
+        server.says({"jsonrpc": "2.0", "id": 7, "result": {}})
+        assert (await client.said())["result"] == {}

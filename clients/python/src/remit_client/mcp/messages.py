@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from remit_client.arguments import folded, strict_json
 
 INVALID_REQUEST = -32600
 CONNECTION_CLOSED = -32000
 NOT_ALLOWED = -32001
+INTERNAL_ERROR = -32603
 CALL = "tools/call"
 READS = {
     "resources/read": ("resource.resources/read", ("uri",)),
@@ -55,9 +57,25 @@ def read(line: bytes) -> Message:
 def read_answer(line: bytes) -> Message:
     """The message in a line from the server, which is passed on without being judged. Raises Unreadable.
 
-    Only what no parser accepts is refused.
+    Only what no parser accepts is refused. Numbers that JSON does not have are None.
     """
     return _read(line, _lenient)
+
+
+def id_of_unreadable(line: bytes) -> str | int | None:
+    """The id of an answer that cannot be read otherwise; None if it shows none, or is a request."""
+    depth, found = 0, None
+    for token in _TOKEN.finditer(line):
+        text = token[0]
+        depth += (text in (b"{", b"[")) - (text in (b"}", b"]"))
+        if depth == 1 and token["method"]:
+            return None
+        if depth == 1 and found is None and token["id"]:
+            found = token["id"]
+    try:
+        return None if found is None else json.loads(found)
+    except ValueError:
+        return None
 
 
 def write(message: Message) -> bytes:
@@ -153,13 +171,20 @@ def _double(number: str) -> float:
     return float(number)
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+def _no_number(constant: str) -> None:
+    """What stands in a list that is written anew where the server wrote NaN."""
+
+
+def _finite(number: str) -> float | None:
+    return value if math.isfinite(value := float(number)) else None
 
 
 _ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 _LINE_END = re.compile("\r|\x85|\u2028|\u2029".encode())
 _is_method = re.compile(r"[!-~]+").fullmatch
-_lenient = json.JSONDecoder(parse_constant=_refuse).decode
+_TOKEN = re.compile(
+    rb'"id"\s*:\s*(?P<id>"(?:[^"\\]|\\.)*"|-?[0-9]+(?![0-9.eE]))|(?P<method>"method"\s*:)|"(?:[^"\\]|\\.)*"|[{}\[\]]'
+)
+_lenient = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite).decode
 _exact = json.JSONDecoder(parse_int=_double).decode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

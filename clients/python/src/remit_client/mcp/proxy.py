@@ -12,12 +12,14 @@ from remit_client.errors import for_agent
 from remit_client.mcp.channels import Channel, Heard
 from remit_client.mcp.messages import (
     CONNECTION_CLOSED,
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     JUDGED,
     Message,
     Unreadable,
     asked_by,
     error,
+    id_of_unreadable,
     is_request,
     one_line,
     private,
@@ -173,8 +175,7 @@ class Proxy:
         try:
             message = read_answer(line)
         except Unreadable:
-            if line.strip():
-                logger.warning("The server wrote a line that is not a message: %.200r", line)
+            self._answer_unreadable(line)
             return
         message_id = message.get("id")
         if "method" not in message and _hashable(message_id):
@@ -184,6 +185,16 @@ class Proxy:
                 self._showing = asyncio.create_task(self._show(message))
                 return
         self._client.send(line + b"\n")
+
+    def _answer_unreadable(self, line: bytes) -> None:
+        """Answer the request that the line was the answer to, if it says which; otherwise it would stay open."""
+        if line.strip():
+            logger.warning("The server wrote a line that is not a message: %.200r", line)
+        message_id = id_of_unreadable(line)
+        if message_id in self._unanswered:
+            self._unanswered.discard(message_id)
+            self._listing.discard(message_id)
+            self._client.send(write(error(message_id, INTERNAL_ERROR, "The MCP server's answer cannot be read")))
 
     async def _show(self, message: Message) -> None:
         """Send the list of tools, and then what arrived while it was being made."""
