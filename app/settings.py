@@ -420,16 +420,16 @@ def _require_store_url(url: str) -> None:
     if scheme == "unix":
         if not urlsplit(url).path:
             raise SettingsError(f"{name} must name a socket: unix:///path/to/socket")
-        _require_database(name, scheme, "", url)
+        _require_number(name, scheme, "", url)
         return
     for node in re.split("[/?#]", rest)[0].rpartition("@")[2].split(","):
         match = re.fullmatch(r"([^\s:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?", node)
         if match is None or not 0 < int(match[2] or 6379) <= LAST_PORT:
             raise SettingsError(f"{name} must name host and port of the store: {scheme}://host:6379")
-    _require_database(name, scheme, urlsplit(url).path, url)
+    _require_number(name, scheme, urlsplit(url).path, url)
 
 
-def _require_database(name: str, scheme: str, path: str, url: str) -> None:
+def _require_number(name: str, scheme: str, path: str, url: str) -> None:
     """Raise SettingsError unless the path and the query name one database by its number, or none, which means 0.
 
     redis-py takes what is no number for 0, so a URL with a name would silently share that database.

@@ -155,7 +155,8 @@ class Visitor:
 
     def close(self):
         for page in self._pages:
-            page.unroute_all(behavior="ignoreErrors")
+            if not page.is_closed():
+                page.unroute_all(behavior="ignoreErrors")
             page.close()
         if not self._shared:
             self.context.close()

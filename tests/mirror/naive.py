@@ -97,6 +97,8 @@ def wait_of(policy: Json, index: int, call: Json, now_us: int, held: Json) -> An
     """The time until the rule, which is a limit, lets the call pass. held: as `evaluate` gets it."""
     admitted, history, denied, approved = held
     rule = policy["rules"][index]
+    if rule["type"] == "pinned_request":  # nothing is ever pinned here
+        return NEVER
     if rule["type"] == "parameter_constraint":
         return 0 if is_remembered(policy, rule, call, now_us, approved) else NEVER
     if "denialBreaker" in rule:
@@ -292,19 +294,14 @@ def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -
     """The first rule with the policy's verdict; of those that fail, rate limits that are full last."""
     candidates = [index for index, each in enumerate(verdicts) if each == verdict]
     if verdict != PASS:
-        candidates.sort(key=lambda index: is_judged_last(policy["rules"][index], call))
+        candidates.sort(key=lambda index: is_limit(policy["rules"][index], call))
     return candidates[0]
 
 
-def is_judged_last(rule: Json, call: Json) -> bool:
-    """Whether only what is stored tells if it passes."""
+def is_limit(rule: Json, call: Json) -> bool:
+    """Whether only what is stored decides if it passes: its quota, the session's past, or what is pinned."""
     if rule["type"] == "pinned_request":
         return verdict_of_circumstances(rule, call) == PASS
-    return is_limit(rule, call)
-
-
-def is_limit(rule: Json, call: Json) -> bool:
-    """Whether only its quota, or the session's past, decides if it passes."""
     if "denialBreaker" in rule:
         return rule["denialBreaker"]["action"] != "suspend" and reading(rule, call) is not None
     if rule["type"] == "parameter_constraint":
@@ -438,7 +435,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
         return fails
     if rule["type"] in ("tool_grant", "tool_allowlist"):
         return PASS if covered else DENY
-    if rule["type"] in failing or rule["type"] == "pinned_request":  # nothing is ever pinned here
+    if rule["type"] in failing:
         return fails
     if rule["type"] == "parameter_constraint":
         ok = all(satisfies(call, *each) for each in without_unread(rule, call)) and not full
@@ -450,7 +447,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     elif rule["type"] == "time_based":
         ok = inside(rule["timeWindow"], now_us)
     else:
-        ok = reading(rule, call) is not None and not full
+        ok = (rule["type"] == "pinned_request" or reading(rule, call) is not None) and not full
     return PASS if ok else fails
 
 

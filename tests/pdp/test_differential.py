@@ -482,13 +482,15 @@ ANY_FIELDS = {
     "fromRequest": st.sampled_from(["exact", "text"]),
 }
 ANY_NAMES = sorted({*ANY_FIELDS, "min", "max", "above"})
+WITH_COMMAND = {"command", "regex", "notRegex", "minLength", "maxLength", "required"}
+"""A `command` passes only texts, so what passes none is refused beside it."""
 ANY_FIELD_SETS = st.sampled_from(
     [["absent"]] * 33
     + [[name] for name in ANY_NAMES] * 7
     + [
         sorted({one, other} - ({"min", "max"} if "above" in (one, other) else set()))
         for one, other in combinations(ANY_NAMES, 2)
-        if "fromRequest" not in (one, other)
+        if "fromRequest" not in (one, other) and ("command" not in (one, other) or {one, other} <= WITH_COMMAND)
     ]
 )
 
