@@ -63,7 +63,7 @@ def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarde
         assert ran.returncode == 0, ran.stderr
     of_the_server = {"version", "durability"}
     found = [each["severity"] for each in json.loads(ran.stdout) if each["subject"] not in of_the_server]
-    assert found == ["ok"] * 10
+    assert found == ["ok"] * 11
     refused = {entry["object"] for entry in guarded.as_user("root").acl_log()} - OF_THE_CLIENT_LIBRARY
     assert refused == set()
 

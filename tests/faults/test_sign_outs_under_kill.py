@@ -18,7 +18,9 @@ def idp(own):
 @pytest.fixture
 def remits(valkey_store, idp, own):
     """Two replicas; the first one is killed."""
-    return [own(Replica(valkey_store.url, **idp.settings("admins=admin"))) for _ in range(2)]
+    return [
+        own(Replica(valkey_store.url, REMIT_SECRET="sign out " * 5, **idp.settings("admins=admin"))) for _ in range(2)
+    ]
 
 
 def signed_in(remit, idp, sub):

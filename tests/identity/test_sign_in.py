@@ -356,7 +356,7 @@ def test_an_answer_works_in_the_browser_that_asked_and_once(remit, idp, browser)
     assert browser.send("GET", third).status_code == 303  # which the others did not end
     browser.jar[f"127.0.0.1:{idp.remit_port}"] = flow
     replayed = browser.send("GET", third)
-    assert (replayed.status_code, "__Host-remit=ses" in replayed.headers.get("set-cookie", "")) == (503, False)
+    assert (replayed.status_code, "__Host-remit=ses" in replayed.headers.get("set-cookie", "")) == (401, False)
 
 
 def test_no_answer_of_the_provider_signs_in_twice_given_fields(remit, browser):
