@@ -257,7 +257,9 @@ def pytest_terminal_summary(terminalreporter):
     """Say what could not be run here; list what failed, by its whole id, in the file that .ci/run names."""
     if os.environ.get("FAILED_TESTS"):
         failed = (*terminalreporter.getreports("failed"), *terminalreporter.getreports("error"))
-        Path(os.environ["FAILED_TESTS"]).write_text("".join(f"{report.nodeid}\n" for report in failed))
+        # A file that cannot be collected ends the run before any test: there is nothing that a second try could mend.
+        collected = all(isinstance(report, pytest.TestReport) for report in failed)
+        Path(os.environ["FAILED_TESTS"]).write_text("".join(f"{each.nodeid}\n" for each in failed if collected))
     skipped = {str(report.longrepr[2]).removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped")}
     if skipped:
         terminalreporter.section("could not run on this machine")
