@@ -11,13 +11,14 @@ from forked import Forked
 from serving import all_gone
 
 CONFTEST = """
+import costs
 import workers
 
 def pytest_addoption(parser):
     parser.getgroup("remit")._addoption("-n", type=int, dest="count")
 
 def pytest_configure(config):
-    config.pluginmanager.register(workers.Workers(config.option.count))
+    config.pluginmanager.register(workers.Workers(config.option.count, 0, costs.Costs()))
 """
 TESTS = {
     "together": "from os import getpid\npids = set()\n"

@@ -138,7 +138,8 @@ def check_answers(log: Log, calls: Iterable[Call]) -> None:
         if call.answer is not None:
             held = log.by_id.get(call.answer["id"])
             assert held is not None, f"the answer to call {call.number} is not in the log: {call.answer}"
-            held = {name: value for name, value in held.items() if name not in ENTRY_ONLY}
+            assert held.get("code", call.answer["code"]) == call.answer["code"], held
+            held = {name: value for name, value in held.items() if name not in {*ENTRY_ONLY, "code"}}
             assert held == call.entry(), f"call {call.number} was answered {call.entry()}, the log says {held}"
         most = min(call.sends, 1) if call.key is not None else call.sends
         count = entries_of[call.number]

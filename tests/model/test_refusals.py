@@ -58,7 +58,7 @@ SENTENCES = {
     ),
     "the only field": (
         constraint(path={"in": ["/a"]}),
-        ("parameters.x.path.in", "is not a field here; there is only `under`"),
+        ("parameters.x.path.in", "is not a field here; there are under, notAmong"),
     ),
     "a URL": (
         constraint(host={"in": ["https://corp.com"]}),

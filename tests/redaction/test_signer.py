@@ -44,6 +44,7 @@ def test_the_secret_itself_signs_nothing():
 def test_a_mac_never_changes_between_releases(purpose):
     """Later releases must be able to check stored MACs."""
     known = {
+        Purpose.SIGN_IN: "2642f0cc70a98357d841ce8304849c53de6382e3ea23af304defbf16e1daa6e4",
         Purpose.LONG_TEXT: "9bf55627050ae625ea36c0781acbc6990fb04569b76da79a94406c8abbe695ac",
         Purpose.REQUEST: "aa4685de87945f369373a104e002c1c7046af6db4a5ae603e6519ef7d620716d",
         Purpose.CALL: "5e082996ac8886aab80f3290867d54041f65cb916549ceb3873f94436b920645",
