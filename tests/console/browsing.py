@@ -109,7 +109,7 @@ class Visitor:
     def _said(self, message):
         # Without a key to sign with there is no checkpoint, and a browser says so of every answer with 404.
         if "status of 404" not in message.text or not message.location["url"].endswith("/checkpoint"):
-            self.faults.append(f"{message.type}: {message.text}")
+            self.faults.append(f"{message.type}: {message.text} {message.location['url']}")
 
     def _requested(self, request):
         self.requests.append((request.method, urlsplit(request.url).path))
