@@ -26,7 +26,7 @@ from app.audit.stored_columns import UNKNOWN, decided_by
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditFilters
 from app.model.decisions import Result
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.redis_client.client import Client, Value
 from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
@@ -68,7 +68,7 @@ class IndexedSegment(NamedTuple):
 @lru_cache(maxsize=_CACHED)
 def name_of(text: str) -> str:
     """A value as it appears in a key name: a UUID unchanged, anything else hashed."""
-    if canonical_uuid(text) == text:
+    if uuid_of(text) == text:
         return text
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

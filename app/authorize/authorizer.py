@@ -17,7 +17,7 @@ from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
 from app.model.api_keys import KEY_SESSION, Caller
 from app.model.decisions import AuthorizeRequest, Decision, Result
-from app.model.ids import Ids, canonical_uuid
+from app.model.ids import Ids, uuid_of
 from app.pdp import CompiledAgent, decide, decide_at_length
 from app.runtime.clock import monotonic_us
 from app.runtime.fairness.loop_budget import LoopBudget
@@ -148,7 +148,7 @@ def _bound(caller: Caller, request: AuthorizeRequest) -> AuthorizeRequest:
     If it names an alias, the agent is not known yet.
     """
     called = request.agent_id
-    if caller.agents is not None and not caller.may_ask_for(called) and canonical_uuid(called) is not None:
+    if caller.agents is not None and not caller.may_ask_for(called) and uuid_of(called) is not None:
         raise InsufficientScope(BOUND_ELSEWHERE)
     return request if caller.session_from is None else in_its_session(caller, request)
 

@@ -14,7 +14,7 @@ from app.cli.groups import CommandGroup
 from app.cli.option_types import Uuid
 from app.cli.output import ANSWER_IS_NO, Shown, in_colour, print_json, shows
 from app.model.agents import agent_reference
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.outcomes import CallStatus
 
 _WIDTH = len("escalated")
@@ -96,7 +96,7 @@ def asked(url: str, key: str | None, path: str, body: dict[str, Any], scope: str
         try:
             told = api.call("POST", path, body)
         except Refused as refused:
-            if refused.code != "AGENT_NOT_FOUND" or canonical_uuid(called) is not None:
+            if refused.code != "AGENT_NOT_FOUND" or uuid_of(called) is not None:
                 raise
     return told or api.call("POST", path, body | {"agent_id": _id_by_name(api, called)})
 

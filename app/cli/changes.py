@@ -12,7 +12,7 @@ from app.cli.options import Option, filters
 from app.cli.output import Shown, print_table, shows
 from app.model.actors import UNRECORDED
 from app.model.changes import ChangeFilters, is_change_id
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.query_fields import MAX_PAGE
 from app.model.text import with_hidden_shown
 
@@ -41,7 +41,7 @@ def changes(api: Api, query: dict[str, Any], limit: int, before: str | None) -> 
         raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
     actor = query.get("actor_id")
     if actor is not None and actor not in UNRECORDED:
-        query["actor_id"] = canonical_uuid(actor) or find_key(api, actor)["id"]
+        query["actor_id"] = uuid_of(actor) or find_key(api, actor)["id"]
     page, older_than = api.page("/v1/changes", query | {"limit": limit, "cursor": before})
     changed = [*map(json.loads, page)]
     try:

@@ -5,7 +5,7 @@ from typing import Any
 from app.cli.api import Api, segment
 from app.errors import AgentNotFound, ApiKeyNotFound, Invalid, PolicyNotFound
 from app.model.agents import agent_reference
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 
 _KEY_TYPE = "svc_"
 _SHOWN = 5
@@ -13,7 +13,7 @@ _SHOWN = 5
 
 def find_agent(api: Api, called: str) -> dict[str, Any]:
     """The agent with this id, this alias or, if only one has it, this name. Raises AgentNotFound, Invalid, Refused."""
-    if (agent_id := canonical_uuid(called)) is not None:
+    if (agent_id := uuid_of(called)) is not None:
         found: dict[str, Any] = api.get(f"/v1/agents/{agent_id}")
         return found
     agents = api.get("/v1/agents", alias=called) if agent_reference(called) is not None else []
@@ -25,7 +25,7 @@ def find_agent(api: Api, called: str) -> dict[str, Any]:
 
 def find_agent_id(api: Api, called: str) -> str:
     """The id of the agent that `find_agent` finds; an id is returned unchanged, whether or not the agent exists."""
-    return canonical_uuid(called) or str(find_agent(api, called)["id"])
+    return uuid_of(called) or str(find_agent(api, called)["id"])
 
 
 def agent_path(api: Api, called: str) -> str:
@@ -38,7 +38,7 @@ def find_policy(api: Api, called: str, agent: str | None = None, group: str | No
 
     agent, group: search only the policies of this agent or group. Raises PolicyNotFound, Invalid, Refused.
     """
-    if (policy_id := canonical_uuid(called)) is not None:
+    if (policy_id := uuid_of(called)) is not None:
         found: dict[str, Any] = api.get(f"/v1/policies/{policy_id}")
         return found
     agent_id = None if agent is None else find_agent_id(api, agent)
@@ -56,7 +56,7 @@ def find_key(api: Api, called: str) -> dict[str, Any]:
 
     Raises ApiKeyNotFound, Invalid, Refused.
     """
-    prefix, key_id = called.rstrip("…"), canonical_uuid(called)
+    prefix, key_id = called.rstrip("…"), uuid_of(called)
 
     def is_meant(key: dict[str, Any]) -> bool:
         if key_id is not None:

@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from app.model.agents import require_alias
 from app.model.audit import ANY_SHADOW
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.query_fields import Spelled
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_moment_ms
@@ -130,7 +130,7 @@ class Time(click.ParamType[int]):
 
 
 class Uuid(click.ParamType[str]):
-    """A UUID in its canonical form.
+    """A UUID in lower case.
 
     listed: the command that prints such ids.
     """
@@ -141,7 +141,7 @@ class Uuid(click.ParamType[str]):
         self._listed = listed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return canonical_uuid(value) or self.fail(
+        return uuid_of(value) or self.fail(
             f"must be an id such as {_A_UUID}, as `{self._listed}` prints it, and not {shortened(value)}", param, ctx
         )
 

@@ -19,8 +19,8 @@ from app.explain.paired_values import Pairs, Partner
 from app.language.confusables import EDITS_MAX, edits, mixed_scripts, skeleton
 from app.model.approvals import Approval
 from app.model.audit import AuditQuery
+from app.model.bound_call import decode_exact
 from app.model.call_values import general, values_in
-from app.model.canonical_call import decode_exact
 from app.model.decisions import Result
 from app.model.rules import ParameterConstraint
 from app.model.usual import Difference, Number, Usual, UsualText, UsualValue

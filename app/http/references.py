@@ -11,7 +11,7 @@ from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.errors import AgentNotFound, AppError, InsufficientScope, PolicyNotFound
 from app.model.agents import REFERENCE_RULES, agent_reference
 from app.model.api_keys import Caller, Scope
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.policies import WORKSPACE, Owner
 from app.model.policy_keys import is_key
 from app.model.query_fields import AgentFilter, QueryFields
@@ -67,11 +67,11 @@ def _with_slash_kept(path: str, raw_path: bytes) -> str | None:
 
 
 def id_in_path(given: str, missing: AppError) -> str:
-    """The id in its canonical form. Raises `missing` if it is not an id."""
-    canonical = canonical_uuid(given)
-    if canonical is None:
+    """The id in lower case. Raises `missing` if it is not an id."""
+    uuid = uuid_of(given)
+    if uuid is None:
         raise missing
-    return canonical
+    return uuid
 
 
 def name_in_path(given: str) -> str:
@@ -150,7 +150,7 @@ async def policy_in_path(records: Records, caller: Caller, query: PolicyOwner, g
     """
     named = await with_agent_id(records, caller, query)
     agent_id, group = named.agent_id, named.group
-    policy_id = canonical_uuid(given)
+    policy_id = uuid_of(given)
     if policy_id is None and is_key(given) and None in (agent_id, group):
         return await records.policies.id_of(caller.workspace_id, given, Owner(agent_id, group))
     if policy_id is None or (agent_id is not None and group is not None):

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.model.approvals import Approval, ApprovalStatus
 from app.model.fields import Timestamp, Uuid
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 
 PATH = "/access/v1/requests"
 CAPABILITY = "urn:openid:authzen:capability:access-request"
@@ -172,7 +172,7 @@ def task_id_of(approval_ids: Sequence[str]) -> str:
 
 def approvals_of(task_id: str) -> list[str]:
     """The ids of the approvals of a task, in order; empty if no task has this id."""
-    if (single := canonical_uuid(task_id)) is not None:
+    if (single := uuid_of(task_id)) is not None:
         return [single]
     if not task_id.startswith(_TOGETHER):
         return []

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from app.model.api_keys import without_raw_keys
 from app.model.fields import Uuid
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.text import CONTAINS_A_KEY, VISIBLE, FieldError, require_visible
 
 MAX_GROUPS = 16
@@ -153,7 +153,7 @@ def is_alias(text: str) -> bool:
 
 
 def agent_reference(text: str) -> str | None:
-    """The agent's id in canonical form, or its alias; None if the string can be neither."""
+    """The agent's id in lower case, or its alias; None if the string can be neither."""
     return _reference(text) if len(text) <= MAX_ALIAS else None  # longer ones are not worth the memory
 
 
@@ -172,7 +172,7 @@ def require_reference(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _reference(text: str) -> str | None:
-    return canonical_uuid(text) or (text if is_alias(text) else None)
+    return uuid_of(text) or (text if is_alias(text) else None)
 
 
 def group_digest(name: str) -> str:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.times import parse_time_ms, rfc3339
 
 _NUMBER, _HASH = "([0-9]{1,15})", "([0-9a-f]{64})"
@@ -56,7 +56,7 @@ class Checkpoint(Struct, frozen=True):
     def parse(cls, line: str) -> "Checkpoint":
         """The checkpoint on this line. Raises ValueError with a sentence."""
         match = _LINE(line.strip())
-        if match and canonical_uuid(match[1]) == match[1]:
+        if match and uuid_of(match[1]) == match[1]:
             rest = Rest(int(match[6]), match[7], int(match[8]), int(match[9]), match[10]) if match[6] else None
             return cls(match[1], int(match[2]), int(match[3]), match[4], parse_time_ms(match[5]), rest)
         raise ValueError(

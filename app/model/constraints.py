@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from app.language.schemas.patterns import MAX_REGEX_LENGTH, compile_regex
 from app.language.value_paths import EACH, require_path
 from app.model.approved_before import ApprovedBefore
-from app.model.canonical_constraints import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
 from app.model.command_constraint import CommandConstraint
+from app.model.meaning_constraints import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
 from app.model.text import FieldError, Name, require_visible
 
 MAX_COUNT = 1 << 20

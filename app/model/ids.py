@@ -1,9 +1,9 @@
-"""Identifiers: UUIDs in canonical lower-case form; new ones are version 7, so they sort by time."""
+"""Identifiers: UUIDs in lower case; new ones are version 7, so they sort by time."""
 
 import os
 import re
 
-_CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 _AT_ONCE = 256
 _RANDOM_BYTES = 10
 _KEPT = int.from_bytes((b"\xff\xff\x3f" + b"\xff" * 7) * _AT_ONCE)
@@ -55,9 +55,9 @@ def time_ms_of(uuid: str) -> int:
     return int(uuid[:8] + uuid[9:13], 16)
 
 
-def canonical_uuid(text: str) -> str | None:
+def uuid_of(text: str) -> str | None:
     """`text` in lower case if it is a UUID with dashes, else None."""
-    if _CANONICAL(text):
+    if _UUID(text):
         return text
     lowered = text.lower()
-    return lowered if text.isascii() and _CANONICAL(lowered) else None
+    return lowered if text.isascii() and _UUID(lowered) else None

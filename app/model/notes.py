@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from msgspec import Struct
 
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 
 NOTE_MAX = 16 * 1024
 """Bytes of the longest note that is read."""
@@ -63,7 +63,7 @@ class Note(Struct, frozen=True):
     @property
     def workspace(self) -> str | None:
         """The workspace that the origin names; None if it names none."""
-        return canonical_uuid(self.origin.removesuffix(OF_CHANGES).rpartition("/")[2])
+        return uuid_of(self.origin.removesuffix(OF_CHANGES).rpartition("/")[2])
 
     @property
     def is_of_changes(self) -> bool:

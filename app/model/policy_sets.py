@@ -11,7 +11,7 @@ from app.model.agents import GroupName
 from app.model.decisions import Result
 from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentId, Count, CreatedAt, Id, UpdatedAt
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.policies import (
     DEFAULTS,
     WORKSPACE,
@@ -63,7 +63,7 @@ class PolicyEntry(NewPolicy, kw_only=True):  # type: ignore[call-arg]
         super().__post_init__()
         require_kind(self.kind, self.mode, self.rules)
         for field, value in (("id", self.id), ("agentId", self.agent_id)):
-            if value is not None and canonical_uuid(value) is None:
+            if value is not None and uuid_of(value) is None:
                 raise FieldError(field, "must be a UUID")
 
 
@@ -125,7 +125,7 @@ def require_entries(entries: Iterable[PolicyEntry], owner: Owner) -> None:
     keys: set[str] = set()
     for index, entry in enumerate(entries):
         path = f"policies[{index}]"
-        if entry.agent_id is not None and canonical_uuid(entry.agent_id) != owner.agent_id:
+        if entry.agent_id is not None and uuid_of(entry.agent_id) != owner.agent_id:
             raise FieldError(f"{path}.agentId", "is not the owner of these policies; leave it out")
         if entry.group is not None and entry.group != owner.group:
             raise FieldError(f"{path}.group", "is not the owner of these policies; leave it out")
@@ -133,9 +133,9 @@ def require_entries(entries: Iterable[PolicyEntry], owner: Owner) -> None:
             message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
             raise FieldError(f"{path}.kind", message)
         require_owner(entry.kind, owner)
-        if entry.id is not None and (policy_id := canonical_uuid(entry.id) or "") in seen:
+        if entry.id is not None and (policy_id := uuid_of(entry.id) or "") in seen:
             raise FieldError(f"{path}.id", f"occurs twice: another entry is {policy_id}, too")
-        seen.add(canonical_uuid(entry.id or "") or "")
+        seen.add(uuid_of(entry.id or "") or "")
         if entry.key is not None and entry.key in keys:
             raise FieldError(f"{path}.key", f'occurs twice: another entry is "{entry.key}", too')
         keys.add(entry.key or "")
@@ -182,7 +182,7 @@ def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Po
     matches: list[Policy | None] = [None] * len(entries)
     for index, entry in enumerate(entries):
         if entry.id is not None:
-            matches[index] = left.pop(canonical_uuid(entry.id) or "", None)
+            matches[index] = left.pop(uuid_of(entry.id) or "", None)
             if matches[index] is None:
                 raise UnknownPolicy(
                     f"policies[{index}].id", "is the id of no policy here; leave it out to create a new one"

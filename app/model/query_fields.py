@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from app.model.agents import CALLED, require_reference
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.text import FieldError
 from app.model.times import parse_time_ms, rfc3339
 
@@ -51,11 +51,11 @@ def several(kind: type[StrEnum]) -> Spelled:
 
 
 def uuid_in(text: str) -> str:
-    """The id in its canonical form. Raises ValueError."""
-    canonical = canonical_uuid(text)
-    if canonical is None:
+    """The id in lower case. Raises ValueError."""
+    uuid = uuid_of(text)
+    if uuid is None:
         raise ValueError("must be a UUID")
-    return canonical
+    return uuid
 
 
 def require_span(from_ms: int | None, to_ms: int | None) -> None:

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import UNSET
 
 from app.model.api_keys import without_raw_keys
-from app.model.canonical_constraints import EmailDomainConstraint
 from app.model.constraints import require_name
+from app.model.meaning_constraints import EmailDomainConstraint
 from app.model.rules import PolicyRule
 from app.model.text import CONTAINS_A_KEY, FieldError, require_tool_name
 

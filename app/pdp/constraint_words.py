@@ -6,9 +6,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.language.file_kinds import words_of
-from app.model.canonical_constraints import PathConstraint
 from app.model.command_constraint import AllowedCommand, CommandConstraint, DeniedCommand, several
 from app.model.constraints import Constraint, FromRequest, Operand
+from app.model.meaning_constraints import PathConstraint
 from app.pdp.clauses import clipped, listed
 from app.pdp.constraints import IsSecret
 

@@ -8,8 +8,8 @@ from msgspec import UNSET
 
 from app.language.ambiguous import Ambiguous
 from app.language.whole_words import CLOSING, OPENING, Words
+from app.model.bound_call import decode_exact
 from app.model.call_values import CallValue, Origin, general, values_in
-from app.model.canonical_call import decode_exact
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST
 from app.redaction.credentials import REDACTED
 

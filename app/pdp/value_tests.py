@@ -15,8 +15,8 @@ from app.language.file_kinds import kinds_of, words_of
 from app.language.hosts import canonical_domain, canonical_host, canonical_pattern, host_matcher
 from app.language.paths import canonical_path, under
 from app.language.schemas.patterns import compile_regex, may_take
-from app.model.canonical_constraints import PathConstraint
 from app.model.constraints import Constraint, JsonType, Scalar
+from app.model.meaning_constraints import PathConstraint
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
 
 _encode = msgspec.json.encode

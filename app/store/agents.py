@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.model.actors import ChangedBy
 from app.model.agents import DEFAULT_TYPE, Agent, AgentFields, AgentStatus
-from app.model.ids import Ids, canonical_uuid
+from app.model.ids import Ids, uuid_of
 from app.model.marks import shared_marks
 from app.model.snapshots import snapshots
 from app.redis_client.client import Client, Value
@@ -70,7 +70,7 @@ class Agents:
 
         Raises AgentNotFound if no agent has the alias.
         """
-        agent_id = canonical_uuid(called)
+        agent_id = uuid_of(called)
         if agent_id is not None:
             return agent_id
         keyspace = Keyspace(workspace_id)
@@ -199,7 +199,7 @@ class Agents:
             governed = await read_governed_agent(
                 self._client, workspace_id, await self.id_of(workspace_id, called), self._pool
             )
-            if called == governed.agent.alias or canonical_uuid(called) is not None:
+            if called == governed.agent.alias or uuid_of(called) is not None:
                 return governed
         return contended()
 

@@ -25,7 +25,7 @@ from app.model.api_keys import is_raw_key
 from app.model.checkpoints import Checkpoint
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Result
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.policies import Policy
 from app.model.rules import PolicyRule
 from app.model.times import parse_time_ms, rfc3339
@@ -59,7 +59,7 @@ def tool_call(raw: bytes) -> None:
         request = read_call(raw, Reading(_REDACTOR, "w"))
     except AppError as error:
         return _refusal(error)
-    assert canonical_uuid(request.agent_id) == request.agent_id or is_alias(request.agent_id)
+    assert uuid_of(request.agent_id) == request.agent_id or is_alias(request.agent_id)
     assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
     assert isinstance(msgspec.json.decode(request.recorded_parameters), dict)
     return None
@@ -151,7 +151,7 @@ def headers(raw: bytes) -> None:
 def texts(raw: bytes) -> None:
     """Times, ids and checkpoints."""
     text = raw.decode(errors="replace")
-    canonical_uuid(text)
+    uuid_of(text)
     for read in (lambda: rfc3339(parse_time_ms(text)), lambda: Checkpoint.parse(text).line):
         try:
             assert read()

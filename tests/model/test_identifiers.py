@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from app.model.ids import Ids, canonical_uuid
+from app.model.ids import Ids, uuid_of
 
 NOW_MS = 1_795_176_896_789
 
@@ -58,11 +58,11 @@ def test_an_id_does_not_tell_how_many_were_made_before_it():
     assert max(starts) < 2048
 
 
-def test_canonical_form_is_lower_case_with_dashes():
+def test_an_id_is_in_lower_case_with_dashes():
     """Only one spelling is stored and compared."""
     text = "0198A1B2-C3D4-7E5F-8A9B-0C1D2E3F4A5B"
-    assert canonical_uuid(text) == text.lower()
-    assert canonical_uuid(text.lower()) == text.lower()
+    assert uuid_of(text) == text.lower()
+    assert uuid_of(text.lower()) == text.lower()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_canonical_form_is_lower_case_with_dashes():
 )
 def test_a_string_that_is_not_a_uuid_with_dashes_is_not_an_id(text):
     """Ids become parts of key names, so nothing else may pass."""
-    assert canonical_uuid(text) is None
+    assert uuid_of(text) is None
 
 
 def test_ids_made_in_one_millisecond_sort_in_the_order_in_which_they_were_made():

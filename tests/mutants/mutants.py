@@ -341,7 +341,7 @@ LUA = [
     ),
     Mutant(
         "another-key-uses-an-approval",
-        "app/model/canonical_call.py",
+        "app/model/bound_call.py",
         "_parts([asker, agent_id,",
         "_parts([agent_id,",
         "an approval is only for the key that asked",

@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import permutations
 
 from workspace_doors import LIMITS
-from workspace_model import OPERATOR, Model, Refused, canonical, copied
+from workspace_model import OPERATOR, Model, Refused, copied, json_of
 
 TOOLS = ("file.read", "file.write", "pay")
 PATTERNS = (["*"], ["file.*"], ["pay"], ["file.write", "pay"])
@@ -492,9 +492,9 @@ def ordered(log):
         if each["said"] in ("approval_expired", "approval_cancelled"):
             run.append(each)
         else:
-            found += [*sorted(run, key=canonical), each]
+            found += [*sorted(run, key=json_of), each]
             run = []
-    return found + sorted(run, key=canonical)
+    return found + sorted(run, key=json_of)
 
 
 def first_difference(told, wanted):

@@ -367,7 +367,7 @@ class Model:
         enforced = naive.enforced(governing)
         admitted = {bucket: self._seen(bucket, agent["id"], key) for bucket in self.admitted}
         answer = naive.evaluate(agent["status"], enforced, call, self.now_us, admitted, self._past(agent["id"]))
-        bound = (agent["id"], call["tool_name"], canonical(call["parameters"]), canonical(call["context"]))
+        bound = (agent["id"], call["tool_name"], json_of(call["parameters"]), json_of(call["context"]))
         bound += (self.keys[key]["root"],)
         if approval_id and told == "TOO_MANY_MISMATCHES" and self.mismatches[bound[-1]] >= MISMATCHES_MAX:
             raise Refused(told)
@@ -403,7 +403,7 @@ class Model:
             for index, (rule, verdict) in enumerate(zip(policy["rules"], verdicts, strict=True)):
                 is_full = rule.get("effect") == "escalate" and self._is_full(policy, index, rule, call, admitted)
                 if verdict == naive.ESCALATE or is_full:
-                    asking.add((policy["id"], canonical(rule)))
+                    asking.add((policy["id"], json_of(rule)))
         return asking
 
     def _use(self, held, decision_id):
@@ -662,12 +662,12 @@ def require_version(version, if_match):
         raise Refused("VERSION_CONFLICT")
 
 
-def canonical(value):
+def json_of(value):
     return json.dumps(value, sort_keys=True)
 
 
 def same(one, other):
-    return canonical([one[name] for name in AUTHOR]) == canonical([other[name] for name in AUTHOR])
+    return json_of([one[name] for name in AUTHOR]) == json_of([other[name] for name in AUTHOR])
 
 
 def counted(rule):
@@ -690,7 +690,7 @@ def key_fields(key):
 
 def differing(before, after):
     """The fields that differ, before and after."""
-    names = [name for name in after if canonical(before[name]) != canonical(after[name])]
+    names = [name for name in after if json_of(before[name]) != json_of(after[name])]
     return {name: before[name] for name in names}, {name: after[name] for name in names}
 
 

@@ -26,7 +26,7 @@ from app.authorize.escalation.request import (
     shown_parameters,
 )
 from app.errors import StoreUnavailable
-from app.model.canonical_call import canonical_call
+from app.model.bound_call import bound_form
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.escalations import Escalation
 from app.model.plans import Check
@@ -96,7 +96,7 @@ class EscalatedCommit(Struct, frozen=True, kw_only=True):
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest, asker: str) -> tuple[dict[str, Any], str | None]:
         """The part of the context that is bound, and the MAC of everything bound; None without a secret."""
         bound = bound_context(agent, request)
-        form = canonical_call(asker, request.agent_id, request.tool_name, request.action, request.body, bound)
+        form = bound_form(asker, request.agent_id, request.tool_name, request.action, request.body, bound)
         return bound, self.signer.mac(Purpose.CALL, form)
 
     async def _settle(

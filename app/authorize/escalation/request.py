@@ -16,7 +16,7 @@ from app.authorize.escalation.open_approvals import CurrentApproval
 from app.errors import ApprovalMismatch
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
-from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context, without_act
+from app.model.bound_call import ALWAYS_BOUND, bound_form, exact_context, without_act
 from app.model.constraints import REQUEST
 from app.model.decisions import AuthorizeRequest
 from app.model.escalations import Escalation, together
@@ -153,7 +153,7 @@ def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, 
 
 def is_bound(digest: str, caller: Caller, request: AuthorizeRequest, bound: Mapping[str, Any], signer: Signer) -> bool:
     """True if the digest of an approval is that of this call by this caller. bound: the part of its context."""
-    form = canonical_call(caller.root, request.agent_id, request.tool_name, request.action, request.body, bound)
+    form = bound_form(caller.root, request.agent_id, request.tool_name, request.action, request.body, bound)
     return any(hmac.compare_digest(each, digest) for each in signer.macs(Purpose.CALL, form))
 
 

@@ -229,7 +229,7 @@ def _answer(approval: Approval) -> Response[Approval]:
 
 
 def _known(approval_id: str) -> str:
-    """The id in its canonical form. Raises ApprovalNotFound if it is not an id."""
+    """The id in lower case. Raises ApprovalNotFound if it is not an id."""
     return id_in_path(approval_id, unknown_approval())
 
 

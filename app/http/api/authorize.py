@@ -25,7 +25,7 @@ from app.model.agents import AgentRef
 from app.model.api_keys import Scope
 from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest
 from app.model.fields import Uuid
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.text import Name, ToolName
 
 
@@ -117,7 +117,7 @@ def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: st
 
 def _approval_named(body: AuthorizeBody) -> str:
     named = _one_of(body.approval_id, body.approvalId, "approval_id", "approvalId")
-    approval_id = canonical_uuid(named)
+    approval_id = uuid_of(named)
     if approval_id is None:
         raise Invalid.at("$.approval_id", "must be an approval's id, a UUID")
     return approval_id

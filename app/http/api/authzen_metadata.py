@@ -11,7 +11,7 @@ from app.http.api.authzen_search import PATHS as SEARCH
 from app.http.endpoint import endpoint
 from app.model.access_requests import CAPABILITY
 from app.model.access_requests import PATH as REQUESTS
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.replica import Services
 
 _CACHED: dict[str, Any] = {"response_headers": {"Cache-Control": "max-age=3600"}}
@@ -63,7 +63,7 @@ async def metadata_of_workspace(workspace_id: str, services: Services) -> Metada
 
     Its endpoints are everyone's: the key says which workspace is asked. Whether the workspace exists is not told.
     """
-    named = canonical_uuid(workspace_id)
+    named = uuid_of(workspace_id)
     if named is None:
         raise NotFound("A workspace is named by its id, a UUID")
     base = _base(services.settings.public_url)

@@ -254,5 +254,5 @@ async def _shown(
 
 
 def _known(webhook_id: str) -> str:
-    """The id in its canonical form. Raises WebhookNotFound if it is not an id."""
+    """The id in lower case. Raises WebhookNotFound if it is not an id."""
     return id_in_path(webhook_id, WebhookNotFound("No webhook has this id"))

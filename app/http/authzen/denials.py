@@ -26,9 +26,9 @@ from app.model.access_requests import Callback
 from app.model.agents import agent_named
 from app.model.api_keys import Caller
 from app.model.approvals import Approval
-from app.model.canonical_call import ENTITIES, exact_context, without_act
+from app.model.bound_call import ENTITIES, exact_context, without_act
 from app.model.decisions import AuthorizeRequest, Result
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.webhooks import WebhookEvent
 from app.redaction.recording import recorded
 from app.replica import Services
@@ -56,7 +56,7 @@ async def denied_approval(
     denial = asked.denial
     if denial.binding_token is not UNSET:
         raise _unbound("no binding_token is ever given out here, and nobody's is trusted")
-    evaluation_id = None if denial.evaluation_id is UNSET else canonical_uuid(denial.evaluation_id)
+    evaluation_id = None if denial.evaluation_id is UNSET else uuid_of(denial.evaluation_id)
     if evaluation_id is None:
         raise _unbound("there is no evaluation_id of a denial")
     try:

@@ -14,9 +14,9 @@ from app.http.bodies import count_keys, not_json
 from app.http.own_fields import own_fields
 from app.http.tool_calls import Reading, tool_call
 from app.model.agents import agent_named
-from app.model.canonical_call import ENTITIES
+from app.model.bound_call import ENTITIES
 from app.model.decisions import AuthorizeRequest
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.text import VISIBLE
 from app.redaction.recording import recorded
 from app.redaction.redactor import Redactor
@@ -248,7 +248,7 @@ def _approval_named(approval: Any) -> str:
         return ""
     if not isinstance(approval, dict) or not isinstance(approval.get("id"), str):
         raise Invalid.at("$.context.approval", "must be the approval of a result: an object with an `id`")
-    return _NOBODYS if "state" in approval else canonical_uuid(approval["id"]) or _NOBODYS
+    return _NOBODYS if "state" in approval else uuid_of(approval["id"]) or _NOBODYS
 
 
 def _in_standard_words(error: Invalid, resource: Resource) -> Invalid:

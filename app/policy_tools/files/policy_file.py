@@ -13,7 +13,7 @@ from msgspec.structs import fields, replace
 from app.model.agents import Alias, GroupName, Groups
 from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentDescription, AgentId
-from app.model.ids import canonical_uuid
+from app.model.ids import uuid_of
 from app.model.policies import Owner, Policy
 from app.model.policy_sets import Entries, NewPolicy, require_entries
 from app.model.text import FieldError, Name, require_visible
@@ -82,7 +82,7 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
         for name, value in (("agent", self.agent), ("group", self.group)):
             if isinstance(value, str):
                 require_visible(name, value)
-        if isinstance(self.agent_id, str) and canonical_uuid(self.agent_id) is None:
+        if isinstance(self.agent_id, str) and uuid_of(self.agent_id) is None:
             raise FieldError("agentId", "must be a UUID")
         require_entries(self.policies, Owner(self.agent_ref, self.group_name))
 
@@ -91,7 +91,7 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
         """The agent's name, alias or canonical id, or None if no agent owns the set."""
         name = self.agent.called if isinstance(self.agent, FileAgent) else self.agent
         reference = name if isinstance(name, str) else self.agent_id
-        return canonical_uuid(reference) or reference if isinstance(reference, str) else None
+        return uuid_of(reference) or reference if isinstance(reference, str) else None
 
     @property
     def new_agent(self) -> FileAgent:

@@ -1,4 +1,4 @@
-"""The canonical bytes of a call, to which an approval is bound.
+"""The form of a call to which an approval is bound: bytes.
 
 Two calls have the same bytes if and only if who asks, agent, tool, action, parameters and the bound part of the context
 are the same JSON values: neither the order of keys nor the spelling of a number matters, everything else does. Strings
@@ -47,10 +47,8 @@ decode_exact = msgspec.json.Decoder(float_hook=_written).decode
 """JSON with every number exactly as written: an int, a Decimal, or `_Beyond`, which no arithmetic takes."""
 
 
-def canonical_call(
-    asker: str, agent_id: str, tool_name: str, action: str, body: bytes, bound: Mapping[str, Any]
-) -> bytes:
-    """The canonical bytes of one call.
+def bound_form(asker: str, agent_id: str, tool_name: str, action: str, body: bytes, bound: Mapping[str, Any]) -> bytes:
+    """The bytes of one call.
 
     asker: the root of the key that asks, so that no other key joins its request or uses its approval.
     body: the request as received, found well-formed by `app.http`: no key occurs twice.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.canonical_call import canonical_call, exact_context
+from app.model.bound_call import bound_form, exact_context
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.decimals(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
@@ -27,7 +27,7 @@ def written(value):
 
 def form(parameters, agent="a", tool="t", bound=(), asker="k", action="authorize"):
     """The form of a call with these parameters, given as JSON text."""
-    return canonical_call(asker, agent, tool, action, f'{{"parameters":{parameters}}}'.encode(), dict(bound))
+    return bound_form(asker, agent, tool, action, f'{{"parameters":{parameters}}}'.encode(), dict(bound))
 
 
 def is_number(value):
