@@ -76,6 +76,10 @@ class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         require_name("parameter", self.parameter)
+        for prefix in _PREFIXES:
+            if self.parameter.startswith(prefix):
+                plain = self.parameter.removeprefix(prefix)
+                raise FieldError("parameter", f'names a parameter, without "{prefix}": write "{plain[:80]}"')
         if micros_of(self.max) is None:
             raise FieldError("max", f"{self.max} has more than six decimal places")
         require_per("per", self.per)

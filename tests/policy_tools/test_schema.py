@@ -29,6 +29,7 @@ LOOSER = {
     "a time zone of the IANA": "is not an IANA time zone",
     "bounds that exclude each other": "nothing can satisfy it",
     "names of values": r"`\[`, `\]` and `\*` stand only|has an empty part|names more than",
+    "a parameter with its kind": "names a parameter, without",
     "a limit for many values": "stands for many values",
     "a schema in the file": "is not a JSON Schema of|must be https://json-schema.org|is not accepted|leads to no",
     "addresses, networks, hosts": "not an? (IP address or network|host name)|no domain|more than a host|no mailboxes",
