@@ -55,7 +55,14 @@ def test_a_policy_is_warned_about_five_others():
     "rules",
     [
         lambda number: [("tool_allowlist", ["a", f"{number}{each}.*"], {}) for each in range(9)],
-        lambda _: [("time_based", ["a"], {"timeWindow": WINDOW}) for _ in range(9)],
+        lambda number: [
+            (
+                "time_based",
+                ["a"],
+                {"timeWindow": WINDOW | {"allowedDays": [day], "allowedHours": [number % 24, number // 24]}},
+            )
+            for day in range(7)
+        ],
     ],
 )
 def test_what_takes_too_many_steps_is_not_compared(rules):

@@ -32,7 +32,7 @@ SCHEMAS = {
     "mail.send": {"properties": {"subject": {}}, "additionalProperties": {"type": "string"}},
 }
 KNOWN = KnownTools(
-    {"refund.create", "refund.delete", "refund.list", "mail.send", "mail.write", "t"},
+    {"refund.create", "refund.delete", "refund.list", "pay", "pay_all", "mail.send", "mail.write", "t"},
     {name: msgspec.json.encode(schema) for name, schema in SCHEMAS.items()},
 )
 ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
@@ -252,6 +252,47 @@ EARNED = {
         ],
         (Code.WINDOW_NEVER_OPENS, "$.rules[2].timeWindow"),
     ),
+    "hours that never meet those of a guardrail": (
+        [
+            policy(ALLOW, window("refund.*", allowedHours=[9])),
+            policy(window("*", allowedHours=[10]), name="wall", kind="guardrail"),
+        ],
+        (Code.WINDOW_NEVER_OPENS, "$.rules[1].timeWindow"),
+    ),
+    "hours of a guardrail that never meet those of a grant": (
+        [
+            policy(window("*", allowedHours=[10]), kind="guardrail"),
+            policy(ALLOW, window("refund.*", allowedHours=[9]), name="desk", priority=7),
+        ],
+        (Code.WINDOW_NEVER_OPENS, "$.rules[0].timeWindow"),
+    ),
+    "hours that never meet those of a grant of the same priority": (
+        [
+            policy(ALLOW, window("refund.*", allowedHours=[9])),
+            policy(ALLOW, window("refund.list", allowedHours=[10]), name="other"),
+        ],
+        (Code.WINDOW_NEVER_OPENS, "$.rules[1].timeWindow"),
+    ),
+    "a denial of a prefix that is a tool": (
+        [policy(GRANT, {"type": "tool_denylist", "tools": ["pay*"]})],
+        (Code.PREFIX_WITHOUT_ITS_NAME, "$.rules[1].tools[0]"),
+    ),
+    "a guardrail for a prefix that is a tool": (
+        [policy(limit("refund.list", "pay*"), kind="guardrail")],
+        (Code.PREFIX_WITHOUT_ITS_NAME, "$.rules[0].tools[1]"),
+    ),
+    "what must not come before is a prefix and a tool": (
+        [policy(GRANT, sequence("refund.create", forbiddenAfter=["pay*"]))],
+        (Code.PREFIX_WITHOUT_ITS_NAME, "$.rules[1].sequence.forbiddenAfter[0]"),
+    ),
+    "a star in a directory": (
+        [policy(constrained("path", path={"under": ["/repo", "/home/*/repo"]}))],
+        (Code.STAR_IN_PATH, "$.rules[0].parameters.path.path.under[1]"),
+    ),
+    "a star in a directory of a condition": (
+        [policy(GRANT | {"when": {"parameters": {"x": {"path": {"under": ["/repo/*"]}}}}})],
+        (Code.STAR_IN_PATH, "$.rules[0].when.parameters.x.path.under[0]"),
+    ),
     "a tool that nobody knows": (
         [policy({"type": "tool_allowlist", "tools": ["refund.create", "refnud.*"]})],
         (Code.UNKNOWN_TOOL, "$.rules[0].tools[1]"),
@@ -443,6 +484,22 @@ NOT_EARNED = {
             window("refund.*", allowedHours=[17], timezone="Asia/Tokyo"),
         )
     ],
+    "a denial of a prefix and of its name": [
+        policy(GRANT, {"type": "tool_denylist", "tools": ["pay*"]}, ASK | {"tools": ["pay"]})
+    ],
+    "a grant of a prefix": [policy(GRANT | {"tools": ["pay*"]})],
+    "a denial of what goes on after a dot": [policy({"type": "tool_denylist", "tools": ["refund.*"]})],
+    "windows that apply to different calls": [
+        policy(
+            ALLOW,
+            window("refund.*", allowedHours=[9]) | {"when": {"context": {"site": {"enum": ["a"]}}}},
+            window("refund.*", allowedHours=[10]) | {"unless": {"context": {"site": {"enum": ["a"]}}}},
+        )
+    ],
+    "windows of different priorities": [
+        policy(BOUNDED, window("refund.create", allowedHours=[9])),
+        policy(BOUNDED, window("refund.create", allowedHours=[10]), name="other", priority=7),
+    ],
     "windows of different tools": [
         policy(ALLOW, window("refund.create", allowedHours=[9]), window("refund.list", allowedHours=[10]))
     ],
@@ -500,6 +557,17 @@ def as_grant(rule):
     return ToolGrant(tools=rule.tools) if is_fence else rule
 
 
+@pytest.mark.parametrize(
+    ("pattern", "warned"),
+    [("delete*", True), ("delete_*", False), ("delete.*", False), ("*", False), ("delete", False)],
+)
+def test_where_no_tool_is_known_a_prefix_that_ends_in_a_letter_is_a_name(pattern, warned):
+    """`delete` may exist; `delete_` does not."""
+    draft = policy(GRANT, {"type": "tool_denylist", "tools": [pattern]})
+    codes = [code for code, _ in found(draft)]
+    assert (Code.PREFIX_WITHOUT_ITS_NAME in codes) is warned
+
+
 def test_every_warning_code_has_a_policy_that_causes_it():
     """A warning that nothing causes would be an empty promise."""
     elsewhere = {Code.TOO_MUCH_TO_COMPARE, Code.MANAGED_ELSEWHERE, Code.NOBODY_CAN_APPROVE, Code.GROUP_CANNOT_APPROVE}
@@ -516,6 +584,8 @@ def test_every_warning_code_has_a_policy_that_causes_it():
         ("a.*", "*", True, True),
         ("a.", "a.*", False, False),
         ("a", "a.*", False, False),
+        ("a", "a*", False, False),
+        ("ab", "a*", True, True),
         ("b.*", "a.*", False, False),
         ("*", "*", True, True),
         ("*", "a", False, True),

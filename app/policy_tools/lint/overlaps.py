@@ -20,7 +20,7 @@ def pattern_within(inner: str, outer: str) -> bool:
     (inner_text, inner_open), (outer_text, outer_open) = _parts(inner), _parts(outer)
     if not outer_open:
         return inner == outer
-    return inner_text.startswith(outer_text) and (inner_open or _is_longer(inner_text, outer_text))
+    return inner_text.startswith(outer_text) and (inner_open or inner_text != outer_text)
 
 
 class Patterns:
@@ -45,7 +45,7 @@ class Patterns:
         text, is_open = _parts(pattern)
         for length in self._lengths:
             prefix = text[:length]
-            if prefix in self._prefixes and len(prefix) == length and (is_open or _is_longer(text, prefix)):
+            if prefix in self._prefixes and len(prefix) == length and (is_open or text != prefix):
                 return f"{prefix}*"
         return None
 
@@ -62,11 +62,6 @@ class Patterns:
     def have_within(self, pattern: str) -> bool:
         """True if the pattern covers every tool of a single one of them."""
         return any(pattern_within(each, pattern) for each in self.patterns)
-
-
-def _is_longer(name: str, prefix: str) -> bool:
-    # `file.*` does not cover `file.`, a group without a tool name; `get_*` does cover `get_`.
-    return len(name) > len(prefix) or not prefix.endswith(".")
 
 
 _YEAR = 2027

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 
 from msgspec import UNSET
 
@@ -18,15 +18,15 @@ from app.model.rules import (
     ToolDenylist,
     ToolGrant,
 )
+from app.pdp.clauses import covers
 from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
-from app.policy_tools.lint.overlaps import Patterns, windows_meet
+from app.policy_tools.lint.overlaps import Patterns
 from app.policy_tools.lint.rules import breaker_warnings, constraint_warnings, from_request_warnings, hours_warnings
 from app.policy_tools.lint.together import EVERY_TOOL, Comparisons, Together, TooMuchToCompare, rules_of
 from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 MAX_COMPARISONS = 1_000_000
 """Comparisons that take a thread about a second at worst."""
-_WINDOW_COST = 10_000
 _WARNING_COST = 20
 _CHANGE_ONE = "change one of them"
 _ADDS = "a tool_grant, which adds and denies nothing"
@@ -101,6 +101,8 @@ def _warnings(
         yield from breaker_warnings(policy, together)
     yield from _contradictions(policy, together)
     yield from islice(_disjoint_from_others(policy, together), _MOST_OTHERS)
+    yield from islice(_never_opens_beside_others(policy, together), _MOST_OTHERS)
+    yield from _prefixes_without_their_names(policy, known_tools)
     yield from from_request_warnings(policy, known_tools, together.comparisons)
     for index, rule in enumerate(policy.rules):
         yield from constraint_warnings(f"$.rules[{index}]", rule, policy, together)
@@ -160,11 +162,37 @@ def _contradictions(policy: Policy, together: Together) -> Iterator[PolicyWarnin
             )
             yield PolicyWarning(Code.ALLOWLISTS_DISJOINT, f"$.rules[{index}].tools", message)
     for (_, first), (index, second) in combinations(rules_of(policy, TimeBased), 2):
-        if compared.meet(compared.tools(first), compared.tools(second)):
-            compared.spend(_WINDOW_COST)
-            if not windows_meet(first.time_window, second.time_window):
-                message = "at no time are this window and the one before it both open, so their tools are never allowed"
-                yield PolicyWarning(Code.WINDOW_NEVER_OPENS, f"$.rules[{index}].timeWindow", message)
+        if _never_open_together(first, second, compared):
+            message = "at no time are this window and the one before it both open, so their tools are never allowed"
+            yield PolicyWarning(Code.WINDOW_NEVER_OPENS, f"$.rules[{index}].timeWindow", message)
+
+
+def _never_open_together(one: TimeBased, other: TimeBased, compared: Comparisons) -> bool:
+    """True if some tool is allowed only while both windows are open, and they never are at one time."""
+    if not (one.is_always and other.is_always and compared.meet(compared.tools(one), compared.tools(other))):
+        return False
+    return not compared.windows_meet(one.time_window, other.time_window)
+
+
+def _never_opens_beside_others(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
+    """Windows of other policies that decide together with the policy: guardrails, and grants of its priority."""
+    compared = together.comparisons
+    warned = {policy.id}
+    for index, rule in rules_of(policy, TimeBased):
+        alike = (
+            some
+            for some in together.windows.values()
+            if not compared.windows_meet(rule.time_window, some[0][1].time_window)
+        )
+        for other, each in chain.from_iterable(alike):
+            is_beside = policy.priority == other.priority or PolicyKind.GUARDRAIL in (policy.kind, other.kind)
+            if other.id in warned or not is_beside or not _never_open_together(rule, each, compared):
+                continue
+            warned.add(other.id)
+            message = (
+                f'at no time are this window and that of "{other.name}" both open, so their tools are never allowed'
+            )
+            yield PolicyWarning(Code.WINDOW_NEVER_OPENS, f"$.rules[{index}].timeWindow", message)
 
 
 def _disjoint_from_others(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
@@ -225,6 +253,27 @@ def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
             "the rule's tools; leave it out of tools"
         )
         yield PolicyWarning(Code.SEQUENCE_NEVER_BEGINS, f"$.rules[{index}].sequence.requiresBefore", message)
+
+
+def _prefixes_without_their_names(policy: Policy, known: KnownTools) -> Iterator[PolicyWarning]:
+    """In what restricts, a prefix that leaves out the tool that has its name alone; known: else only those that are."""
+    refused = [tool for rule in policy.rules if rule.only_fails for tool in rule.tools]
+    for index, rule in enumerate(policy.rules):
+        restricts = rule.only_fails or (policy.kind is PolicyKind.GUARDRAIL and not isinstance(rule, ToolAllowlist))
+        lists = [("tools", rule.tools, refused if rule.only_fails else rule.tools)] if restricts else []
+        if isinstance(rule, Sequenced):
+            lists.append(("sequence.forbiddenAfter", rule.sequence.forbidden, rule.sequence.forbidden))
+        for field, patterns, beside in lists:
+            for place, pattern in enumerate(patterns):
+                name = pattern.removesuffix("*")
+                if name in ("", pattern) or not (known.covered(name) if known else name[-1].isalnum()):
+                    continue
+                if not covers(beside, name):
+                    message = (
+                        f'"{pattern}" covers names that go on after "{name}", and not "{name}" itself; add "{name}" '
+                        "if that is meant, too"
+                    )
+                    yield PolicyWarning(Code.PREFIX_WITHOUT_ITS_NAME, f"$.rules[{index}].{field}[{place}]", message)
 
 
 def _patterns_of(rule: PolicyRule) -> Iterator[tuple[str, str]]:

@@ -42,11 +42,27 @@ _SHOWN = 5
 def constraint_warnings(place: str, rule: PolicyRule, policy: Policy, together: Together) -> Iterator[PolicyWarning]:
     """The warnings about the constraints of one rule of the policy. place: its JSON path."""
     for where, of, name, constraint in rule.constraints():
+        yield from _stars_in_paths(".".join(filter(None, (place, where, of, name))), constraint)
         if where:  # a `when` only selects calls; it does not admit them
             continue
         for warning in _about(f"{place}.{of}.{name}", name, constraint):
             if warning.code is not Code.MIN_MISSING or not _has_least_elsewhere(rule, (of, name), policy, together):
                 yield warning
+
+
+def _stars_in_paths(place: str, constraint: Constraint) -> Iterator[PolicyWarning]:
+    """A star is a letter of a directory's name, as in a file system."""
+    path = constraint.path
+    for index, folder in enumerate(
+        () if isinstance(path, UnsetType) or isinstance(path.under, UnsetType) else path.under
+    ):
+        if "*" in folder:
+            whole = folder.partition("*")[0].rpartition("/")[0] or "/"
+            message = (
+                f'"*" is a letter here and stands for nothing else, so this is only the directory "{folder[:80]}"; '
+                f'a directory covers all that lies below it, so say "{whole[:80]}"'
+            )
+            yield PolicyWarning(Code.STAR_IN_PATH, f"{place}.path.under[{index}]", message)
 
 
 def _has_least_elsewhere(rule: PolicyRule, named: tuple[str, str], policy: Policy, together: Together) -> bool:

@@ -6,13 +6,19 @@ from functools import cached_property
 from itertools import groupby
 from typing import TypeVar
 
+import msgspec
 from msgspec import UNSET
 
 from app.model.constraints import Constraint
 from app.model.policies import Policy, PolicyKind
 from app.model.rule import Rule
-from app.model.rules import DenialCounted, ParameterSchema, PolicyRule, ToolAllowlist, ToolDenylist
-from app.policy_tools.lint.overlaps import Patterns
+from app.model.rules import DenialCounted, ParameterSchema, PolicyRule, TimeBased, ToolAllowlist, ToolDenylist
+from app.model.time_windows import TimeWindow
+from app.policy_tools.lint.overlaps import Patterns, windows_meet
+
+_encode = msgspec.json.encode
+_WINDOW_COST, _ZONES_COST = 100, 10_000
+"""What it costs to compare two windows of one zone, and of two, in comparisons of patterns."""
 
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"
@@ -30,6 +36,7 @@ class Comparisons:
     def __init__(self, most: float) -> None:
         self._left = most
         self._patterns: dict[int, tuple[Rule, Patterns]] = {}
+        self._meet: dict[frozenset[bytes], bool] = {}
 
     def spend(self, number: int) -> None:
         """Count so many. Raises TooMuchToCompare if there are more than there may be."""
@@ -55,6 +62,15 @@ class Comparisons:
         opened = sum(each.endswith("*") for each in some.patterns)
         self.spend(1 + len(some.patterns) * others.steps + opened * len(others.patterns))
         return some.meeting(others)
+
+    def windows_meet(self, one: TimeWindow, other: TimeWindow) -> bool:
+        """True if both windows are ever open at one time."""
+        self.spend(1)
+        pair = frozenset((_encode(one), _encode(other)))
+        if pair not in self._meet:
+            self.spend(_WINDOW_COST if one.timezone == other.timezone else _ZONES_COST)
+            self._meet[pair] = windows_meet(one, other)
+        return self._meet[pair]
 
     def first_uncovered(self, inner: Patterns, outer: Patterns) -> str | None:
         """The first pattern of `inner` that no single pattern of `outer` covers; None if all are covered."""
@@ -92,6 +108,15 @@ class Together:
     def tiers(self) -> dict[int, list[tuple[Policy, ToolAllowlist]]]:
         """The allowlists of the grants of each priority; of those that name the same tools, one."""
         return {priority: _allowlists(tier) for priority, tier in self.grants.items()}
+
+    @cached_property
+    def windows(self) -> dict[bytes, list[tuple[Policy, TimeBased]]]:
+        """The rules with equal windows, and the policy of each."""
+        found: dict[bytes, list[tuple[Policy, TimeBased]]] = {}
+        for policy in self.policies:
+            for _, rule in rules_of(policy, TimeBased):
+                found.setdefault(_encode(rule.time_window), []).append((policy, rule))
+        return found
 
     def denied(self, policy: Policy) -> tuple[Patterns, dict[str, str]]:
         """What guardrails and, for a grant, those of its tier and above deny in every call, and the policy of each."""

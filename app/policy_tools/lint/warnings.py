@@ -19,6 +19,8 @@ class Code(StrEnum):
     PATTERN_LETS_COMMANDS_JOIN = "pattern_lets_commands_join"
     REGEX_UNANCHORED = "regex_unanchored"
     MIN_MISSING = "min_missing"
+    PREFIX_WITHOUT_ITS_NAME = "prefix_without_its_name"
+    STAR_IN_PATH = "star_in_path"
     WINDOW_NEVER_OPENS = "window_never_opens"
     HOURS_NOT_A_SPAN = "hours_not_a_span"
     SEQUENCE_NEVER_BEGINS = "sequence_never_begins"
