@@ -24,7 +24,6 @@ from app.authorize.escalation.commit import EscalatedCommit
 from app.authorize.escalation.named import NamedApprovals
 from app.authorize.escalation.open_approvals import OpenApprovals
 from app.authorize.escalation.request import Bounds
-from app.authorize.store_clock import StoreClock
 from app.consequences import Consequences, PolicyLint, PolicyWrites
 from app.explain.access_search import AccessSearch
 from app.explain.agent_history import AgentHistory
@@ -51,6 +50,7 @@ from app.redis_client.client import Client
 from app.redis_client.clients import Clients, open_clients
 from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.scripts import COMMITS
+from app.runtime.clock import StoreClock
 from app.runtime.fairness.auth_failures import AuthFailures
 from app.runtime.fairness.loop_budget import LoopBudget
 from app.runtime.fairness.request_rates import RequestRates, SharedLimits

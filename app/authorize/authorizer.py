@@ -13,13 +13,12 @@ from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, S
 from app.authorize.commit.batch import batched
 from app.authorize.escalation.commit import EscalatedCommit
 from app.authorize.escalation.named import NamedApprovals
-from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
 from app.model.api_keys import KEY_SESSION, Caller
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.ids import Ids, uuid_of
 from app.pdp import CompiledAgent, decide, decide_at_length
-from app.runtime.clock import monotonic_us
+from app.runtime.clock import StoreClock, monotonic_us
 from app.runtime.fairness.loop_budget import LoopBudget
 from app.runtime.fairness.thread_pool import InTurns, Pool
 from app.runtime.metrics import Metrics

@@ -117,7 +117,7 @@ def run_witness(key_file: Path, state: Path, logs: list[VerifierKey], host: str,
 
 def read_signed(file: Path, keys: list[VerifierKey], witnesses: list[VerifierKey], quorum: int | None) -> Note:
     """The note in the file, once its signatures are verified. Raises ClickException."""
-    from app.transparency.verified import NotVerified, require_signed
+    from app.transparency.keys import NotVerified, require_signed
 
     if len(keys) != 1:
         raise click.UsageError(

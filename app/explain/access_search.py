@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.authorizer import in_its_session
-from app.authorize.store_clock import StoreClock
 from app.cancellation import raise_if_cancelled
 from app.errors import AgentNotFound, Invalid, PayloadTooLarge
 from app.model.agents import Agent, AgentStatus, agent_named
@@ -16,6 +15,7 @@ from app.model.decisions import AuthorizeRequest, Result
 from app.model.plans import Tokens
 from app.pdp import CompiledAgent, decide_at_length
 from app.redis_client.client import Client
+from app.runtime.clock import StoreClock
 from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agents import Agents
 from app.store.keyspace import keyspace_of

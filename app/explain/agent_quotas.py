@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from app.audit.log import AuditLog
 from app.authorize.agent_cache import AgentCache
 from app.authorize.commit.quotas import counted_in, live_in
-from app.authorize.store_clock import StoreClock
 from app.explain.rule_states import Level, level_shown, read_counters, read_levels
 from app.model.agent_quotas import MOST_SHOWN, AgentQuota, AgentQuotas, CountedValue, CountedValues
 from app.model.audit import AuditQuery
@@ -34,6 +33,7 @@ from app.pdp.rules.rule_type import CompiledRule
 from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record
 from app.replay.calls import decode_call, decode_object
+from app.runtime.clock import StoreClock
 from app.runtime.fairness.loop_turns import WorkspaceSlots
 from app.store.keyspace import Keyspace, keyspace_of
 

@@ -7,7 +7,6 @@ from msgspec import UNSET, Struct
 from app.authorize.authorizer import in_its_session, with_message
 from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, require_stale
 from app.authorize.escalation.commit import EscalatedCommit
-from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.explain.rule_states import read_rule_states
 from app.model.agents import Agent
@@ -23,6 +22,7 @@ from app.pdp import CompiledAgent
 from app.pdp.explained import explained_agent, policy_parts
 from app.pdp.trace import Trace, trace
 from app.redis_client.client import Client
+from app.runtime.clock import StoreClock
 from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agents import Agents
 from app.store.governed_agents import GovernedAgent

@@ -7,7 +7,6 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
-from app.authorize.store_clock import StoreClock
 from app.cancellation import raise_if_cancelled
 from app.explain.rule_states import Level, level_shown, read_levels
 from app.model.decisions import Result
@@ -23,6 +22,7 @@ from app.pdp.policy_views import NOTHING_MATCHES
 from app.pdp.rules.rule_type import FAIL, PASS
 from app.pdp.tool_outcomes import Likeness, Possible, Reach, ToolRules
 from app.redis_client.client import Client
+from app.runtime.clock import StoreClock
 from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.catalog import Catalog
 from app.store.keyspace import keyspace_of

@@ -1,4 +1,6 @@
-"""Ed25519 keys that sign checkpoints. Needs `cryptography` (the extra `checkpoints`); import it only if a key is set.
+"""Ed25519 keys that sign checkpoints, and what signatures are worth to somebody who trusts some keys.
+
+Needs `cryptography` (the extra `checkpoints`); import it only if a key is set.
 
 A key file has one line per key, in the form that Go's note package reads: `PRIVATE+KEY+<name>+<id>+<type and seed>`.
 Every key of the file signs, so a new key is introduced beside the old one.
@@ -18,6 +20,8 @@ from app.model.notes import Note, Signature, SignatureType, VerifierKey, require
 
 _LINE = re.compile(r"PRIVATE\+KEY\+([^\s+]{1,200})\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})").fullmatch
 _TIME_BYTES = 8
+AHEAD_S = 300
+"""How far a witness's clock may be ahead."""
 
 
 class SigningKey:
@@ -102,3 +106,22 @@ def signed_at(note: Note, key: VerifierKey) -> int | None:
 
 def _cosigned(note: Note, seconds: int) -> bytes:
     return f"cosignature/v1\ntime {seconds}\n{note.text}".encode()
+
+
+class NotVerified(Exception):
+    """A note is not signed as required; the message is a sentence."""
+
+
+def require_signed(note: Note, key: VerifierKey, witnesses: Sequence[VerifierKey], quorum: int, now_s: int) -> None:
+    """Return if the log's key has signed the note, and of the witnesses at least so many. Raises NotVerified."""
+    if key.name != note.origin:
+        raise NotVerified(f"The checkpoint is of the log {note.origin}, and the key of {key.name}")
+    if signed_at(note, key) is None:
+        raise NotVerified(f"The checkpoint has no valid signature of the key {key}")
+    times = {each: signed_at(note, each) for each in witnesses}
+    ahead = [each.name for each, seconds in times.items() if seconds is not None and seconds > now_s + AHEAD_S]
+    if ahead:
+        raise NotVerified(f"The cosignature of {', '.join(ahead)} is of a time in the future")
+    missing = [each.name for each, seconds in times.items() if seconds is None]
+    if len(times) - len(missing) < quorum:
+        raise NotVerified(f"The checkpoint has no valid cosignature of {', '.join(missing)}; {quorum} must have signed")

@@ -10,7 +10,6 @@ import app.authorize.authorizer
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import ATTEMPTS
 from app.authorize.commit import Stale
-from app.authorize.store_clock import StoreClock
 from app.errors import InsufficientScope, StoreUnavailable
 from app.model import agents as model
 from app.model.api_keys import Caller, Scope
@@ -18,6 +17,7 @@ from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 from app.model.ids import Ids
 from app.model.plans import Plan, Tokens
+from app.runtime.clock import StoreClock
 from app.runtime.metrics import Metrics
 from tests.support import parts
 

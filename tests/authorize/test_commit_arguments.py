@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from app.authorize.commit import ApprovalStep, CommitDecision, CommitQuestion
 from app.authorize.commit.arguments import PER_CALL
-from app.authorize.store_clock import StoreClock
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Idempotency, Result, RuleRef, ShadowOutcome
 from app.model.plans import DenialCount, HistoryCheck, Mark, Plan, RememberedCheck, ShadowPlan, Target, Tokens
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
+from app.runtime.clock import StoreClock
 from app.store.keyspace import Keyspace
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.http.views import decisions, outcome_frames
+from app.http.views import decisions
 from app.http.views.decisions import DecisionView, encode_decision
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Decision, Outcome, Result, RuleRef
@@ -41,9 +41,9 @@ def test_an_answer_is_the_view_of_its_own_decision(decision, later):
 
 def test_a_new_outcome_is_never_answered_with_a_cached_one():
     """Cached parts are found by id(), which a new object can reuse."""
-    for number in range(3 * outcome_frames._FRAMES_MAX):
+    for number in range(3 * decisions._FRAMES_MAX):
         decision = Decision(
             ID, Outcome(Result.ALLOWED, POLICY, None, f"reason {number}", DecisionCode.ALLOWED), None, 1, 1
         )
         assert f'"reason {number}"'.encode() in encode_decision(decision)
-    assert len(decisions._frames._frames) <= outcome_frames._FRAMES_MAX
+    assert len(decisions._frames._frames) <= decisions._FRAMES_MAX

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from servers import Replica
 
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
+from app.http.api.sign_in_flow import is_console_path
 from app.http.cookies import COOKIE_NAME, cookie_in
-from app.http.sign_in_pages import is_console_path
 from app.identity import fetching
 from app.identity.provider import FRESH_TOKEN_S, REDEEMING_MAX, REFRESH_S, STALE_S, UNKNOWN_KEY_S, Provider
 from app.identity.tokens import LEEWAY_S, TOKEN_BYTES

@@ -7,11 +7,11 @@ import pytest
 from commit_scene import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
 
 from app.authorize.commit import CommitDecision, Stale
-from app.authorize.store_clock import StoreClock
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
 from app.model.decisions import Decision, Idempotency
 from app.model.plans import Plan
 from app.redis_client.replies import as_record
+from app.runtime.clock import StoreClock
 from tests.support.actors import BY
 
 WIDE = quota("wide", 10, 60 * SECOND)

@@ -20,7 +20,7 @@ class Mutant(NamedTuple):
 PDP = [
     Mutant(
         "elements-mixed",
-        "app/pdp/rules/remembered.py",
+        "app/pdp/rules/parameter_constraint.py",
         "return (others, row) if row else (others,)",
         "return (others,)",
         "what was approved for one element of an array is not put together with another's",
@@ -648,7 +648,7 @@ IDENTITY = [
     ),
     Mutant(
         "dots-in-paths",
-        "app/http/sign_in_pages.py",
+        "app/http/api/sign_in_flow.py",
         '"/console(/[\\w~-][\\w.~-]*)*',
         '"/console(/[\\w.~-]*)*',
         "signing in leads to paths of the console only",

@@ -18,13 +18,13 @@ from test_differential import POLICIES, STARTS, TOOLS, asked_of, calls, circumst
 from test_on_stores import Workspace
 
 from app.authorize.commit import CommitDecision
-from app.authorize.store_clock import StoreClock
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.explanations import Part
 from app.pdp import compile_agent, decide
 from app.pdp.trace import trace
 from app.redaction.signer import UNSIGNED
 from app.redis_client.clients import open_client
+from app.runtime.clock import StoreClock
 from tests.support import parts
 
 PHASES = [Phase.explicit, Phase.generate, Phase.shrink]

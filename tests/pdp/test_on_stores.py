@@ -16,7 +16,6 @@ from test_differential import POLICIES, STARTS, edit_one, steps
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision, CommitQuestion
-from app.authorize.store_clock import StoreClock
 from app.http.views.decisions import DecisionView
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
@@ -27,6 +26,7 @@ from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, P
 from app.model.rules import Rules, recorded_code
 from app.pdp import compile_agent, decide
 from app.redis_client.replies import as_record
+from app.runtime.clock import StoreClock
 from app.store.keyspace import Keyspace
 from tests.support import parts
 from tests.support.actors import BY

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent, PackedCommits
 from app.authorize.commit import CommitDecision, CommitQuestion
-from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.model.agents import Agent
 from app.model.api_keys import Caller, Scope
@@ -18,6 +17,7 @@ from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Result, 
 from app.model.plans import Plan, Tokens
 from app.redis_client.packed_call import BatchedCalls, NoScript, PackedCall, pack
 from app.redis_client.scripts import CHECK_KEY, COMMIT_BATCH
+from app.runtime.clock import StoreClock
 from app.store.keyspace import Keyspace
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))

@@ -11,7 +11,6 @@ from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
 from app.authorize.commit import CommitDecision
 from app.authorize.escalation.request import Bounds
-from app.authorize.store_clock import StoreClock
 from app.errors import AppError, StoreUnavailable
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
@@ -24,7 +23,7 @@ from app.pdp import compile_agent
 from app.redaction.signer import Signer
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import COMMIT_DECISION
-from app.runtime.clock import monotonic_us
+from app.runtime.clock import StoreClock, monotonic_us
 from app.runtime.metrics import Metrics
 from app.store.keyspace import Keyspace
 from tests.support import parts

@@ -3,7 +3,6 @@
 import itertools
 
 from app.authorize.commit import ApprovalStep, CommitAnswer, CommitDecision, CommitQuestion
-from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import ApiKey, Caller, Scope
 from app.model.decision_codes import DecisionCode
@@ -11,6 +10,7 @@ from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Result, 
 from app.model.ids import Ids
 from app.model.plans import Plan, Quota, Tokens
 from app.redis_client.replies import as_record
+from app.runtime.clock import StoreClock
 from app.store.keyspace import Keyspace
 from tests.support import parts
 from tests.support.actors import BY

@@ -7,7 +7,6 @@ from pdp_and_mirror import REDACTOR
 
 from app.audit.entry_format import line_of
 from app.authorize.commit import CommitDecision, CommitQuestion
-from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
 from app.model.changes import ChangeQuery
@@ -21,6 +20,7 @@ from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.replay import Replay
 from app.replay.history import History
+from app.runtime.clock import StoreClock
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.outcomes import Outcomes

@@ -28,9 +28,8 @@ from app.model.notes import Note, Signature, SignatureType, VerifierKey
 from app.serve.jobs import background_jobs
 from app.settings import Settings, SettingsError
 from app.store.keyspace import WORKSPACES
-from app.transparency.keys import SigningKey, read_keys, signed, signed_at
+from app.transparency.keys import AHEAD_S, NotVerified, SigningKey, read_keys, require_signed, signed, signed_at
 from app.transparency.rounds import CheckpointRounds
-from app.transparency.verified import AHEAD_S, NotVerified, require_signed
 from app.transparency.witness import LogWitness
 from app.transparency.witnesses import Witness, WitnessRefused, witnesses_in
 

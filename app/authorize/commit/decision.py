@@ -10,7 +10,6 @@ from app.authorize.commit.question import ApprovalStep, CommitQuestion
 from app.authorize.commit.quotas import add_quotas, final_outcome
 from app.authorize.commit.reply import CommitAnswer, CommitReply, without_decision
 from app.authorize.commit.shadow import shadow_outcome
-from app.authorize.store_clock import StoreClock
 from app.errors import IdempotencyStale, StoreUnavailable
 from app.model.api_keys import Caller
 from app.model.approvals import ENDS, ApprovalStatus
@@ -22,7 +21,7 @@ from app.model.times import rfc3339
 from app.redis_client.client import Value
 from app.redis_client.packed_call import ScriptCall, ScriptRunner
 from app.redis_client.replies import as_record, decoding_record, number_of
-from app.runtime.clock import monotonic_us
+from app.runtime.clock import StoreClock, monotonic_us
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import group_token
 

@@ -17,8 +17,7 @@ from app import errors
 from app.errors import AppError
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.catalog import PutCatalog
-from app.http.api.policies import CreatePolicy
-from app.http.api.policy_lint import LintPolicies
+from app.http.api.policies import CreatePolicy, LintPolicies
 from app.http.api.replay import ReplayBody
 from app.http.endpoint import JSON, Endpoint, errors_of, headers_of
 from app.http.openapi.described_headers import OF_STATUS, REQUEST_ID, RequestHeader

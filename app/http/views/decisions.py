@@ -1,21 +1,45 @@
 """The answer to an authorize call, and its JSON."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.http.views.outcome_frames import OutcomeFrames
 from app.model.decision_codes import DecisionCode, NextAction, next_action
-from app.model.decisions import ApprovalRef, Decision, Result, RuleRef
+from app.model.decisions import ApprovalRef, Decision, Outcome, Result, RuleRef
 from app.model.fields import Id, Timestamp, Uuid
 from app.model.times import rfc3339
 
+_FRAMES_MAX = 1024
 _ID_END = 43
 """The bytes of an answer up to the end of its id."""
 
 _LATENCY = b'"latencyMs":'
 _encode = msgspec.json.Encoder().encode
+
+
+class OutcomeFrames:
+    """What `encode` gives for a decision, by its outcome, which lives as long as its agent is cached."""
+
+    __slots__ = ("_encode", "_frames")
+
+    def __init__(self, encode: Callable[[Decision], bytes]) -> None:
+        self._encode = encode
+        # By the id() of an outcome. The outcome is kept, so that no other object can get the same id().
+        self._frames: dict[int, tuple[Outcome, bytes]] = {}
+
+    def of(self, decision: Decision) -> bytes:
+        """The part for this decision's outcome."""
+        outcome = decision.outcome
+        kept = self._frames.get(id(outcome))
+        if kept is not None:
+            return kept[1]
+        if len(self._frames) >= _FRAMES_MAX:
+            self._frames.clear()
+        frame = self._encode(decision)
+        self._frames[id(outcome)] = outcome, frame
+        return frame
 
 
 class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from app.http.views.outcome_frames import OutcomeFrames
+from app.http.views.decisions import OutcomeFrames
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Result
 from app.model.fields import Timestamp, Uuid

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from app.authorize import store_clock as module
-from app.authorize.store_clock import StoreClock
+from app.runtime import clock as module
+from app.runtime.clock import StoreClock
 
 SECOND = 1_000_000
 
