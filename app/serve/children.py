@@ -61,8 +61,9 @@ class Child:
 class Children:
     """All children of one `remit serve`. Leaving the context ends them all.
 
-    listeners: one bound socket per replica. They stay open here, too, so that connections to a replica that has died
-    wait for its successor instead of being refused. unix: a socket on which all replicas accept, or None.
+    listeners: one bound socket per replica, which listens once it can answer. They stay open here, too, so that
+    connections to a replica that has died wait for its successor instead of being refused. unix: a socket on which all
+    replicas accept, or None.
     """
 
     def __init__(self, settings: Settings, listeners: Sequence[socket.socket], unix: socket.socket | None) -> None:

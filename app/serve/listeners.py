@@ -1,4 +1,4 @@
-"""The sockets on which the service listens, and how one of them closes without cutting off a client."""
+"""The sockets on which the service listens, and how one of them opens and closes without leaving a client waiting."""
 
 import contextlib
 import ctypes
@@ -18,9 +18,15 @@ from app.serve.data_folder import data_folder
 from app.serve.data_lock import holder_of, in_use
 from app.settings import LAST_PORT, Settings, SettingsError
 
-_BACKLOG = 2048
+BACKLOG = 2048
 _STOPPING_SECONDS = 2.0
 _PROBE_SECONDS = 1.0
+_PROBE = (socket.SO_REUSEADDR,)
+_REPLICA = (socket.SO_REUSEADDR, socket.SO_REUSEPORT)
+_GUARD = (socket.SO_REUSEPORT,)
+"""Options of bound sockets. A probe may be bound beside a replica's socket that does not listen, but not beside the
+guard, which lets in only sockets that share the port. A guard never listens, so it needs no SO_REUSEADDR later.
+"""
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
 _HANDSHAKE_SECONDS = 0.02
 """The time given to handshakes that have begun. A client with a longer round trip may be cut off."""
@@ -39,12 +45,17 @@ connection for open and may already have sent its request.
 """
 
 
-def tcp_listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.socket]:
-    """A listening socket for each replica; the kernel spreads connections over them. Raises SettingsError."""
+def tcp_sockets(settings: Settings, pause: Callable[[], None]) -> tuple[list[socket.socket], socket.socket]:
+    """A bound socket for each replica, and one that keeps other services off the port. Raises SettingsError.
+
+    A replica listens on its own socket once it can answer; the kernel spreads connections over those that listen.
+    Close the last one when a replica does: until then, the kernel would let another service in beside them.
+    """
     try:
         # Replicas share the port among themselves, so the kernel would let a second service in as well.
         _wait_for_port(settings, pause)
-        listeners = [_bound(settings.host, settings.port, shared=True) for _ in range(settings.workers)]
+        sockets = [_bound(settings.host, settings.port, _REPLICA) for _ in range(settings.workers)]
+        return sockets, _bound(settings.host, settings.port, _GUARD)
     except OSError as error:
         at_fault = "REMIT_PORT" if error.errno in {errno.EADDRINUSE, errno.EACCES} else "REMIT_HOST"
         message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
@@ -55,9 +66,6 @@ def tcp_listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.
                 raise SettingsError(in_use(data_folder(settings), holder, other)) from None
             message += f"; REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
         raise SettingsError(message) from None
-    for listener in listeners:
-        listener.listen(_BACKLOG)
-    return listeners
 
 
 def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
@@ -65,7 +73,7 @@ def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
     deadline = time.monotonic() + _STOPPING_SECONDS
     while True:
         try:
-            _bound(settings.host, settings.port, shared=False).close()
+            _bound(settings.host, settings.port, _PROBE).close()
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise
@@ -74,12 +82,11 @@ def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
             return
 
 
-def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+def _bound(host: str, port: int, options: tuple[int, ...]) -> socket.socket:
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for option in options:
+            bound.setsockopt(socket.SOL_SOCKET, option, 1)
         bound.bind((host, port))
     except OSError:
         bound.close()
@@ -88,11 +95,11 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
 
 
 @contextlib.contextmanager
-def unix_listener(settings: Settings) -> Iterator[socket.socket | None]:
-    """A listening socket at `REMIT_SOCKET`, shared by all replicas; None without the setting. Its file goes afterwards.
+def unix_socket(settings: Settings) -> Iterator[socket.socket | None]:
+    """A bound socket at `REMIT_SOCKET`, on which every replica listens once it can answer; None without the setting.
 
-    A file that a killed service has left is replaced. Raises SettingsError if somebody listens there, or the path is
-    another kind of file or cannot be used.
+    Its file goes afterwards. A file that a killed service has left is replaced. Raises SettingsError if another service
+    has the path, or it is another kind of file or cannot be used.
     """
     if settings.socket is None:
         yield None
@@ -124,7 +131,6 @@ def _bound_path(path: Path, mode: int, group: str | None) -> socket.socket:
     if group is not None:
         os.chown(path, -1, grp.getgrnam(group).gr_gid)
     path.chmod(mode)
-    listener.listen(_BACKLOG)
     return listener
 
 
@@ -143,7 +149,23 @@ def _remove_stale(path: Path) -> None:
         answer = probe.connect_ex(str(path))
     if answer != errno.ECONNREFUSED:
         raise SettingsError(f"REMIT_SOCKET: another service listens on {path}; stop it, or name another path")
+    if _is_bound(path):
+        raise SettingsError(f"REMIT_SOCKET: another service is starting on {path}; stop it, or name another path")
     path.unlink()
+
+
+def _is_bound(path: Path) -> bool:
+    """Whether a process of this machine has a socket at the path, be it one that does not listen (proc_net_unix(5))."""
+    try:
+        lines = Path("/proc/net/unix").read_text().splitlines()
+    except OSError:  # another system
+        return False
+    return any(line.endswith(f" {path}") for line in lines)
+
+
+def is_open(listener: socket.socket) -> bool:
+    """Whether it listens: for the first time, or for a replica that has ended."""
+    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 def drain_accept_queue(listener: socket.socket) -> list[socket.socket]:
@@ -155,7 +177,9 @@ def drain_accept_queue(listener: socket.socket) -> list[socket.socket]:
     New SYNs are dropped, so clients retry: TCP does so after a second, when the port is closed or the next worker has
     it. Nothing else happens in this thread for the 20 ms that handshakes are given.
     """
-    came = []
+    came: list[socket.socket] = []
+    if not is_open(listener):
+        return came
     _drop_syns(listener)
     listener.setblocking(False)
     coming = select.poll()

@@ -22,7 +22,7 @@ from app.serve.children import Children
 from app.serve.data_folder import data_folder, earlier_store, store_in_words
 from app.serve.doctor import Severity, check_up
 from app.serve.embedded_store import EmbeddedStore, embedded_secret
-from app.serve.listeners import tcp_listeners, unix_listener
+from app.serve.listeners import tcp_sockets, unix_socket
 from app.serve.signals import TICK_SECONDS, Signals, Told
 from app.serve.tracing import require_tracing
 from app.settings import Settings
@@ -53,8 +53,9 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
     all_answered = True
     with contextlib.suppress(Told), contextlib.ExitStack() as stack:
         signals.check()
-        listeners = tcp_listeners(settings, signals.pause)
-        unix = stack.enter_context(unix_listener(settings))
+        sockets, guard = tcp_sockets(settings, signals.pause)
+        stack.enter_context(guard)
+        unix = stack.enter_context(unix_socket(settings))
         store = None
         if settings.redis_url is None:
             store = stack.enter_context(EmbeddedStore(data_folder(settings), signals.pause))
@@ -72,10 +73,11 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
                 raise
             away = error
             say(f"waiting   {error} (the store is {store_in_words(settings)})")
-        children = stack.enter_context(Children(settings, listeners, unix))
+        children = stack.enter_context(Children(settings, sockets, unix))
         if away is not None:  # until there is a store, the replicas refuse every call and say why
             _prepare_when_there(prepare_once, children, signals.pause)
         _wait_until_ready(settings, children, say, signals.pause)
+        guard.close()
         code = asyncio.run(_sign_in_code(settings)) if raw_key is not None and settings.console else None
         remit = remit_command(settings.data_dir if store is not None else None)
         _announce(settings, raw_key, code, remit, say)

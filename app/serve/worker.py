@@ -30,7 +30,7 @@ from app.runtime.lanes.scheduling import let_others_go_first, take_short_turns
 from app.runtime.logs import configure_logging
 from app.runtime.metrics import Metrics
 from app.serve.children import DRAIN_SECONDS
-from app.serve.listeners import accept_again, drain_accept_queue
+from app.serve.listeners import BACKLOG, accept_again, drain_accept_queue, is_open
 from app.serve.tracing import traced
 from app.settings import Settings
 
@@ -43,15 +43,26 @@ ms, the loop would wait that long at each wake-up, several times per decision.
 LANES = ("remit-fast", "remit-slow")
 """The names of the two processes, as `ps` and `top` show them."""
 
+_LOOK_SECONDS = 0.01
+
 
 class Worker(uvicorn.Server):
-    """A server of one lane. Its start-up heap is excluded from garbage collection, which took 30 to 40 ms a time."""
+    """A server of one lane. Its start-up heap is excluded from garbage collection, which took 30 to 40 ms a time.
+
+    may_open: whether the replica's other parts can answer, so that its sockets may listen for the first time.
+    """
 
     def __init__(
-        self, config: uvicorn.Config, lane: Lane, on_start: Callable[[], None], on_stop: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        lane: Lane,
+        may_open: Callable[[], bool],
+        on_start: Callable[[], None],
+        on_stop: Callable[[], None],
     ) -> None:
         super().__init__(config)
         self._lane = lane
+        self._may_open = may_open
         self._on_start = on_start
         self._on_stop = on_stop
         self._coming: set[asyncio.Task[None]] = set()
@@ -70,11 +81,11 @@ class Worker(uvicorn.Server):
         await asyncio.gather(*self._coming)
         await super().shutdown(sockets)
 
-    async def _listen_on_unix(self, listener: socket.socket) -> None:
-        """Accept on a socket that other replicas accept on, too."""
-        loop = asyncio.get_running_loop()
-        server = await loop.create_unix_server(lambda: self._protocol(loop, None), sock=listener)
-        self.servers.append(server)
+    async def _listen(self, loop: asyncio.AbstractEventLoop, listener: socket.socket) -> None:
+        """Accept connections. A Unix socket is one that other replicas accept on, too."""
+        create = loop.create_unix_server if listener.family == socket.AF_UNIX else loop.create_server
+        self.servers.append(await create(lambda: self._protocol(loop, None), sock=listener, backlog=BACKLOG))
+        accept_again(listener)
 
     def _adopt(self, moved: MovedConnection) -> None:
         """Serve a connection that the other lane has sent."""
@@ -100,18 +111,19 @@ class Worker(uvicorn.Server):
         return made
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Connect the application and serve."""
-        over_ip = [each for each in sockets or [] if each.family != socket.AF_UNIX]
-        await super().startup(over_ip)
-        for listener in over_ip:
-            accept_again(listener)
-        for listener in sockets or []:
-            if listener.family == socket.AF_UNIX:
-                await self._listen_on_unix(listener)
-        self._lane.listen(asyncio.get_running_loop(), self._adopt)
+        """Connect the application and serve. A socket listens once the whole replica can answer."""
+        await super().startup([])
+        loop = asyncio.get_running_loop()
+        self._lane.listen(loop, self._adopt)
         gc.collect()
         freeze_heap()
         self._on_start()
+        for listener in sockets or []:
+            # One that listens already has clients that wait since this lane's predecessor ended.
+            while not (is_open(listener) or self._may_open() or self.should_exit):  # noqa: ASYNC110 - another process's
+                await asyncio.sleep(_LOOK_SECONDS)
+            if not self.should_exit:
+                await self._listen(loop, listener)
 
 
 def _open_as_many_files_as_allowed() -> None:
@@ -170,13 +182,16 @@ def main() -> None:
         timeout_notify=1,
     )
 
+    def all_serve() -> bool:
+        return not any(map(hearts.is_starting, range(len(LANES))))
+
     def keep_beating() -> None:
         hearts.keep_beating(place, asyncio.get_running_loop().call_later)
 
     def end_streams() -> None:
         app.state.services.streams.stopping.set()  # the services exist only once it serves
 
-    Worker(config, lane, keep_beating, end_streams).run(sockets=[] if place else listeners)
+    Worker(config, lane, all_serve, keep_beating, end_streams).run(sockets=[] if place else listeners)
 
 
 if __name__ == "__main__":

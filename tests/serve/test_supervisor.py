@@ -213,6 +213,36 @@ def test_a_taken_port_is_named(service):
     assert service.complained == f"Error: {sentence}; {way_out}\n"
 
 
+def test_the_port_opens_once_a_replica_can_answer(service):
+    """A client that connects before is refused, not left waiting; the first that is accepted gets its answer."""
+    service.launch()
+    service.until(lambda: len(service.children(REPLICA)) == 2, "replicas start")
+    starting = service.children(REPLICA)
+    for pid in starting:
+        os.kill(pid, signal.SIGSTOP)
+    assert not port_is_open(service.port)
+    for pid in starting:
+        os.kill(pid, signal.SIGCONT)
+    service.until(lambda: port_is_open(service.port), "it accepts")
+    assert httpx.get(f"{service.base_url}/livez").status_code == 200
+
+
+def test_a_port_is_taken_while_its_service_starts(service, tmp_path):
+    """It does not listen yet, but nobody else may come to share it."""
+    service.launch()
+    service.until(lambda: service.children(REPLICA), "a replica starts")
+    for pid in service.children(REPLICA):
+        os.kill(pid, signal.SIGSTOP)
+    (tmp_path / "other").mkdir()
+    other = Service(tmp_path / "other", REMIT_REDIS_URL=service.env["REMIT_REDIS_URL"])
+    other.env["REMIT_PORT"] = service.env["REMIT_PORT"]
+    other.launch()
+    assert other.ended() == 1
+    assert f":{service.port} cannot be listened on (Address already in use)" in other.complained
+    service.process.kill()
+    service.process.wait()
+
+
 def test_the_command_line_is_called_by_its_path_where_the_shell_does_not_find_it(monkeypatch):
     """The printed line works when pasted, from this folder or any other."""
     bin_folder = Path(sys.executable).parent

@@ -85,19 +85,27 @@ def test_its_file_goes_with_the_service_and_a_stale_one_is_replaced(store, path)
     assert not path.exists()
 
 
-@pytest.mark.parametrize("there", ["a file", "a service"])
-def test_what_is_in_use_is_not_replaced(store, path, there, run_remit):
+@pytest.mark.parametrize(
+    ("there", "sentence"),
+    [
+        ("a file", "{} exists and is not a socket"),
+        ("a service", "another service listens on {}"),
+        ("a service that starts", "another service is starting on {}"),
+    ],
+)
+def test_what_is_in_use_is_not_replaced(store, path, there, sentence, run_remit):
     """The start fails, and says what stands in its way."""
     with socket.socket(socket.AF_UNIX) as other:
         if there == "a file":
             path.write_text("precious")
         else:
             other.bind(str(path))
-            other.listen()
+            if there == "a service":
+                other.listen()
         env = clean_env() | {"REMIT_REDIS_URL": store.url, "REMIT_SOCKET": str(path), "REMIT_PORT": str(free_port())}
         done = run_remit(["serve"], env)
     assert done.returncode != 0
-    assert f"REMIT_SOCKET: {path} exists" in done.stderr or "another service listens" in done.stderr
+    assert f"REMIT_SOCKET: {sentence.format(path)}" in done.stderr
     assert path.exists()
 
 
