@@ -1,7 +1,6 @@
 """Signing in with the identity provider: the way there, the way back, and its word that somebody signed out."""
 
 import base64
-import binascii
 import hmac
 import html
 import re
@@ -11,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
 from litestar import Request, Response
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
@@ -32,7 +32,7 @@ from app.replica import Services
 
 SIGN_IN, CALLBACK, LOGOUT = "/console/sign-in", "/console/callback", "/console/backchannel-logout"
 WORKSPACE = "/console/workspace"
-_FLOW: dict[str, Any] = {"tag": "Sessions", "scopes": ()}
+_ENDPOINT: dict[str, Any] = {"tag": "Sessions", "scopes": ()}
 _CHOICE_BYTES = 4 * 1024
 _LOGOUT_BYTES = 32 * 1024
 _CLOCKS_APART_S = 30
@@ -83,6 +83,37 @@ class SignInOptions(Struct, frozen=True, kw_only=True, rename="camel"):
     only: bool = False
 
 
+class _Flow(Struct, frozen=True, kw_only=True):
+    """A sign-in on its way, which the browser keeps in a cookie.
+
+    state, nonce, verifier: random, and known to nobody but that browser: they bind the provider's answer to it.
+    to: the path of the console to go to afterwards. workspace: its name; "" = not chosen.
+    max_age: seconds since they showed their credentials, at most; None = any. begun_s: when, since the epoch.
+    """
+
+    state: str
+    nonce: str
+    verifier: str
+    to: str
+    workspace: str
+    max_age: int | None
+    begun_s: int
+
+    def signed(self, signer: Signer) -> str:
+        """The cookie's value."""
+        written = base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
+        return f"{written}.{signer.mac(Purpose.SIGN_IN, written.encode())}"
+
+    @classmethod
+    def of(cls, cookie: str, signer: Signer) -> "_Flow | None":
+        """What is written in a cookie's value; None unless it was signed here."""
+        written, _, mac = cookie.rpartition(".")
+        wanted = signer.macs(Purpose.SIGN_IN, written.encode())
+        if not any(hmac.compare_digest(mac.encode(), each.encode()) for each in wanted):
+            return None
+        return msgspec.json.decode(base64.urlsafe_b64decode(written + "=" * (-len(written) % 4)), type=cls)
+
+
 async def _no_key(_: ASGIConnection[Any, Any, Any, Any], __: BaseRouteHandler) -> None:
     """These requests prove in other ways who they are from; limits on addresses apply to them."""
 
@@ -93,7 +124,7 @@ _GUARDED: dict[str, Any] = {"guards": [_no_key], "response_headers": HEADERS, "m
 @endpoint(
     "GET",
     "/v1/sign-in",
-    **_FLOW,
+    **_ENDPOINT,
 )
 async def sign_in_options(services: Services) -> SignInOptions:
     """Read how people can sign in."""
@@ -104,7 +135,7 @@ async def sign_in_options(services: Services) -> SignInOptions:
     return SignInOptions(provider=view, only=services.settings.oidc_only)
 
 
-@endpoint("GET", SIGN_IN, **_FLOW, status=302, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
+@endpoint("GET", SIGN_IN, **_ENDPOINT, status=302, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
 async def go_to_provider(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """Sign in with the identity provider.
 
@@ -118,18 +149,24 @@ async def go_to_provider(request: Request[Any, Any, Any], services: Services) ->
     max_age = query.get("max_age", "")
     if max_age and not _is_age(max_age):
         raise Invalid.at("max_age", "must be a number of seconds, at most 28800")
-    state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+    flow = _Flow(
+        state=secrets.token_urlsafe(32),
+        nonce=secrets.token_urlsafe(32),
+        verifier=secrets.token_urlsafe(32),
+        to=to,
+        workspace=query.get("workspace", ""),
+        max_age=int(max_age) if max_age else None,
+        begun_s=int(time.time()),
+    )
     try:
-        where = await provider.authorization_url(state, nonce, verifier, int(max_age) if max_age else None)
+        where = await provider.authorization_url(flow.state, flow.nonce, flow.verifier, flow.max_age)
     except AppError as error:
         return error_page(error)
-    parts = [state, nonce, verifier, _packed(to), _packed(query.get("workspace", "")), max_age, str(int(time.time()))]
-    written = ".".join(parts)
-    cookie = flow_cookie(f"{written}.{_signer(services).mac(Purpose.SIGN_IN, written.encode())}")
-    return Response("", status_code=302, headers=HEADERS | {"Location": where, "Set-Cookie": cookie})
+    headers = HEADERS | {"Location": where, "Set-Cookie": flow_cookie(flow.signed(_signer(services)))}
+    return Response("", status_code=302, headers=headers)
 
 
-@endpoint("GET", CALLBACK, **_FLOW, status=303, answer=None, errors=(NotFound,), litestar=_GUARDED)
+@endpoint("GET", CALLBACK, **_ENDPOINT, status=303, answer=None, errors=(NotFound,), litestar=_GUARDED)
 async def come_back(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """Come back from the identity provider.
 
@@ -139,8 +176,8 @@ async def come_back(request: Request[Any, Any, Any], services: Services) -> Resp
     provider, flow_ends = _required(services), False
     try:
         query = _query(request)
-        state, nonce, verifier, to, workspace, max_age = _flow_in(request, services)
-        if not hmac.compare_digest(query.get("state", "").encode(), state.encode()):
+        flow = _flow_in(request, services)
+        if not hmac.compare_digest(query.get("state", "").encode(), flow.state.encode()):
             # Another tab's, or a stranger's: neither ends the sign-in that this browser began last.
             raise Unauthorized("The answer's state is not the one that this browser was sent with; sign in again")
         flow_ends = True
@@ -149,18 +186,18 @@ async def come_back(request: Request[Any, Any, Any], services: Services) -> Resp
             raise Unauthorized(f"The identity provider refused: {re.sub('[^a-z_]', '', query['error'])[:40]}")
         if not _is_code(query.get("code", "")):
             raise Unauthorized("The answer has no code")
-        if not await services.records.sign_ins.use_flow(state):
+        if not await services.records.sign_ins.use_flow(flow.state):
             raise Unauthorized("This sign-in has had its answer; sign in again")
-        claims, kept = await provider.redeem(query["code"], verifier, nonce, int(max_age) if max_age else None)
+        claims, kept = await provider.redeem(query["code"], flow.verifier, flow.nonce, flow.max_age)
         if kept:  # an address will show it
             await services.records.sign_ins.use_id_token(provider.issuer, kept)
-        return await _signed_in(services, provider, WaitingSignIn(claims, kept, to), workspace)
+        return await _signed_in(services, provider, WaitingSignIn(claims, kept, flow.to), flow.workspace)
     except AppError as error:
         _note_failure(request, services, error)
         return error_page(error, flow_ends=flow_ends)
 
 
-@endpoint("POST", WORKSPACE, **_FLOW, status=303, answer=None, errors=(CrossSite, NotFound), litestar=_GUARDED)
+@endpoint("POST", WORKSPACE, **_ENDPOINT, status=303, answer=None, errors=(CrossSite, NotFound), litestar=_GUARDED)
 async def choose_workspace(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """Choose a workspace.
 
@@ -198,7 +235,7 @@ async def _signed_in(
     return signed_in(session, token, waiting.to)
 
 
-@endpoint("POST", LOGOUT, **_FLOW, status=200, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
+@endpoint("POST", LOGOUT, **_ENDPOINT, status=200, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
 async def log_out(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """End the sessions of somebody who signed out elsewhere.
 
@@ -251,22 +288,15 @@ def _query(request: Request[Any, Any, Any]) -> dict[str, str]:
     return {name: values[0] for name, values in found.items()}
 
 
-def _flow_in(request: Request[Any, Any, Any], services: Services) -> tuple[str, str, str, str, str, str]:
-    """State, nonce, verifier, path, workspace and max_age, as this browser was sent away with them.
+def _flow_in(request: Request[Any, Any, Any], services: Services) -> _Flow:
+    """The sign-in that this browser was sent away with.
 
-    Raises Unauthorized, also if this service did not write them: it asks the provider about no others.
+    Raises Unauthorized, also if this service did not write it: it asks the provider about no others.
     """
-    written, _, mac = (cookie_in(request.scope["headers"], FLOW_COOKIE) or "").rpartition(".")
-    wanted = _signer(services).macs(Purpose.SIGN_IN, written.encode())
-    parts = written.split(".")
-    if not any(hmac.compare_digest(mac.encode(), each.encode()) for each in wanted) or _is_old(parts[-1]):
+    flow = _Flow.of(cookie_in(request.scope["headers"], FLOW_COOKIE) or "", _signer(services))
+    if flow is None or not -_CLOCKS_APART_S <= time.time() - flow.begun_s <= CHOICE_SECONDS + _CLOCKS_APART_S:
         raise Unauthorized("This browser has not begun to sign in, or took more than ten minutes; sign in again")
-    state, nonce, verifier, to, workspace, max_age, _ = parts
-    return state, nonce, verifier, _unpacked(to), _unpacked(workspace), max_age
-
-
-def _is_old(issued_s: str) -> bool:
-    return not -_CLOCKS_APART_S <= time.time() - int(issued_s) <= CHOICE_SECONDS + _CLOCKS_APART_S
+    return flow
 
 
 def _signer(services: Services) -> Signer:
@@ -277,17 +307,6 @@ def _signer(services: Services) -> Signer:
 
 def _note_failure(request: Request[Any, Any, Any], services: Services, error: AppError) -> None:
     note_failure(services.decisions, peer_of(request.scope), request.scope["headers"], error)
-
-
-def _packed(text: str) -> str:
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def _unpacked(text: str) -> str:
-    try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-    except (binascii.Error, ValueError):
-        return ""
 
 
 def error_page(error: AppError, *, flow_ends: bool = True) -> Response[str]:
