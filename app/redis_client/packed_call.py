@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, cast
 
 import hiredis
 
@@ -89,7 +90,11 @@ class BatchedCalls:
         """The place of the call because of which nothing was written."""
         self._waiting: list[_Waiting] = []
 
-    def call(self, packed: PackedCall, per_call: Sequence[Value]) -> asyncio.Future[Any]:
+    def joined(self, call: ScriptCall) -> ScriptCall:
+        """A prepared call, sent with the others of this pass of the loop."""
+        return partial(self.call, cast("PackedCall", call))
+
+    def call(self, packed: PackedCall, *per_call: Value) -> asyncio.Future[Any]:
         """The reply of this call, which is sent with all others of this pass of the loop, in their order."""
         loop = asyncio.get_running_loop()
         if not self._whole and not self._waiting:

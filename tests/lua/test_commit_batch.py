@@ -8,7 +8,6 @@ from commit_scene import ALLOWED, DENIED, SECOND, START, quota
 from msgspec.structs import replace
 
 from app.authorize.commit import CommitDecision, CommitQuestion, Stale
-from app.authorize.commit.batch import BatchedCommit
 from app.errors import IdempotencyConflict, StoreUnavailable
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Result
 from app.model.plans import Plan, Tokens
@@ -60,7 +59,7 @@ class Whole:
     async def commit(self, mode, questions):
         """What each call gets, and the place of the one that stood in the way."""
         calls = self._calls(len(questions), mode)
-        answers = await asyncio.gather(*map(BatchedCommit(self._commit, calls), questions), return_exceptions=True)
+        answers = await asyncio.gather(*map(replace(self._commit, together=calls), questions), return_exceptions=True)
         return answers, calls.refused
 
 

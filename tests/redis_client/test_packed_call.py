@@ -67,7 +67,7 @@ async def test_calls_in_a_row_that_are_the_same_each_time_are_sent_once():
     first, same, other = (PackedCall(wire.send, CHECK_KEY, ["k"], 2, [fixed]) for fixed in ("f", "f", "g"))
     calls = BatchedCalls(wire.send, 0)
     with pytest.raises(StoreUnavailable):  # the wire gives no reply of a batch
-        await asyncio.gather(*(calls.call(each, (1, 2)) for each in (first, same, other, first)))
+        await asyncio.gather(*(calls.call(each, 1, 2) for each in (first, same, other, first)))
     counts = "parts 1 3 again 0 2 parts 1 3 parts 1 3 "
     arguments = (1, 2, "f", 1, 2, 1, 2, "g", 1, 2, "f")
     assert wire.sent == [pack(["EVALSHA", COMMIT_BATCH.sha, 3, "k", "k", "k", "each", counts, *arguments])]

@@ -2,32 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, cast
+from typing import cast
+
+from msgspec.structs import replace
 
 from app.authorize.commit.decision import CommitDecision
 from app.authorize.commit.question import CommitQuestion
 from app.authorize.commit.reply import Stale
 from app.errors import IdempotencyStale, StoreUnavailable
 from app.model.decisions import Decision
-from app.redis_client.client import Value
-from app.redis_client.packed_call import BatchedCalls, NotTaken, PackedCall, ScriptCall
+from app.redis_client.packed_call import NotTaken
 from app.redis_client.pipelined import PipelinedClient
-
-
-class BatchedCommit(CommitDecision):
-    """As the commit of single calls, but those of one pass of the loop are one script call (`lua/commit_batch.lua`)."""
-
-    def __init__(self, commit: CommitDecision, calls: BatchedCalls) -> None:
-        vars(self).update(vars(commit))
-        self._calls = calls
-
-    def _packed(self, question: CommitQuestion) -> ScriptCall:
-        packed = super()._packed(question)
-        return partial(self._together, packed) if isinstance(packed, PackedCall) else packed
-
-    def _together(self, packed: PackedCall, *per_call: Value) -> asyncio.Future[Any]:
-        return self._calls.call(packed, per_call)
 
 
 async def commit_whole(
@@ -45,7 +30,7 @@ async def commit_whole(
             "All or nothing is not possible over Redis Cluster, where each call is committed by itself"
         )
     calls = runner.batched(len(questions), "allowed" if allowed else "logged")
-    answers = await asyncio.gather(*map(BatchedCommit(commit, calls), questions), return_exceptions=True)
+    answers = await asyncio.gather(*map(replace(commit, together=calls), questions), return_exceptions=True)
     error = next((each for each in answers if isinstance(each, BaseException) and not isinstance(each, NotTaken)), None)
     if error is not None:
         raise error
@@ -64,6 +49,9 @@ async def commit_whole(
 
 
 def batched(commit: CommitDecision) -> CommitDecision:
-    """The commit for one batch. Over a cluster, whose client picks a node for each call, it is the same commit."""
+    """The commit for one batch: its calls of one pass of the loop are one script call (`lua/commit_batch.lua`).
+
+    Over a cluster, whose client picks a node for each call, it is the same commit.
+    """
     runner = commit.runner
-    return BatchedCommit(commit, runner.batched()) if isinstance(runner, PipelinedClient) else commit
+    return replace(commit, together=runner.batched()) if isinstance(runner, PipelinedClient) else commit

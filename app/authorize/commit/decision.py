@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.commit.arguments import PER_CALL, CommitArguments
@@ -19,7 +20,7 @@ from app.model.plans import FOREVER_US
 from app.model.rules import recorded_code, usual_code
 from app.model.times import rfc3339
 from app.redis_client.client import Value
-from app.redis_client.packed_call import ScriptCall, ScriptRunner
+from app.redis_client.packed_call import BatchedCalls, ScriptCall, ScriptRunner
 from app.redis_client.replies import as_record, decoding_record, number_of
 from app.runtime.clock import StoreClock, monotonic_us
 from app.store.keyspace import keyspace_of
@@ -29,45 +30,30 @@ _NO_ROOM = "Too many approvals wait for people already"
 """Exactly as in `commit_decision`."""
 
 
-class CommitDecision:
+class CommitDecision(Struct, frozen=True):
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
-    backlog_max: how many unsealed entries a workspace may have. answered: called with the us of every round trip.
+    runner: what runs the script. answered: called with the us of every round trip.
+    backlog_max: how many unsealed entries a workspace may have.
     patience_us: how long the runner waits for a reply; an entry recorded later counts as unanswered. None: nothing is
     ever written, and the answer is what the decision would have been.
     first_answers_max: how many Idempotency-Keys of one API key have their answers kept.
     diverged: called with each result that shadow policies would have changed, and the result they would have given.
     tripped: called for each denial that fills a breaker, with what that one does.
     crowded: called for each call refused because a rule already tracks as many values or sessions as it may.
+    together: sends its calls with those of the same batch; None = each by itself, as it comes.
     """
 
-    def __init__(
-        self,
-        runner: ScriptRunner,
-        clock: StoreClock,
-        backlog_max: int,
-        answered: Callable[[int], None] = lambda _round_trip_us: None,
-        patience_us: int | None = 250_000,
-        first_answers_max: int = 1_000_000,
-        diverged: Callable[[str, str], None] = lambda _result, _would: None,
-        tripped: Callable[[str], None] = lambda _action: None,
-        crowded: Callable[[str], None] = lambda _what: None,
-    ) -> None:
-        self._runner = runner
-        self._diverged = diverged
-        self._answered = answered
-        self._tripped = tripped
-        self._crowded = crowded
-        self._clock = clock
-        self._backlog = f"room:{backlog_max}"
-        self._first_answers_max = first_answers_max
-        self._patience_us = patience_us
-        self._done = "committed" if patience_us is not None else "explained"
-
-    @property
-    def runner(self) -> ScriptRunner:
-        """What runs the script."""
-        return self._runner
+    runner: ScriptRunner
+    clock: StoreClock
+    backlog_max: int
+    answered: Callable[[int], None] = lambda _round_trip_us: None
+    patience_us: int | None = 250_000
+    first_answers_max: int = 1_000_000
+    diverged: Callable[[str, str], None] = lambda _result, _would: None
+    tripped: Callable[[str], None] = lambda _action: None
+    crowded: Callable[[str], None] = lambda _what: None
+    together: BatchedCalls | None = None
 
     async def __call__(self, question: CommitQuestion) -> CommitAnswer:
         """The decision, already in the audit stream; or why there is none, with nothing written.
@@ -80,6 +66,8 @@ class CommitDecision:
         although it never arrived).
         """
         call = self._packed(question)
+        if self.together is not None:
+            call = self.together.joined(call)
         request, now_us = question.request, question.now_us
         sent_us = monotonic_us()
         raw = await call(
@@ -94,16 +82,16 @@ class CommitDecision:
         reply = CommitReply.of(raw, question.decision_id)
         # If replies were off by one, this caller and every later one would get someone else's answer.
         if reply is None:
-            await self._runner.reset_connections()
+            await self.runner.reset_connections()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
         if now_us is None:
             received_us = monotonic_us()
-            self._answered(received_us - sent_us)
-            self._clock.observe(sent_us, received_us, reply.time_us)
-        if reply.status == self._done:
+            self.answered(received_us - sent_us)
+            self.clock.observe(sent_us, received_us, reply.time_us)
+        if reply.status == "committed" or (self.patience_us is None and reply.status == "explained"):
             return self._decision(question, reply)
         if reply.status == "repeated" and request.idempotency is not None:
-            return await _first_decision(self._runner, question.caller, request.idempotency, reply.time_us // 1000)
+            return await _first_decision(self.runner, question.caller, request.idempotency, reply.time_us // 1000)
         return without_decision(reply)
 
     def _decision(self, question: CommitQuestion, reply: CommitReply) -> Decision:
@@ -112,15 +100,15 @@ class CommitDecision:
         outcome = final_outcome(plan, reply) if reply.full or reply.crowded else plan.outcome
         decision = Decision(reply.decision_id, outcome, reply.retry_us or None, reply.latency_us, reply.time_us)
         if reply.crowded:
-            self._crowded(reply.crowded)
+            self.crowded(reply.crowded)
         if reply.tripped:
-            self._tripped(reply.tripped)
+            self.tripped(reply.tripped)
         if approval is not None and reply.approval:
             decision = _with_approval(decision, approval, reply)
         if plan.shadow is not None:
             decision = replace(decision, shadow=shadow_outcome(plan.shadow, reply))
             if reply.would != decision.outcome.result:
-                self._diverged(decision.outcome.result, reply.would)
+                self.diverged(decision.outcome.result, reply.would)
         return decision
 
     def _packed(self, question: CommitQuestion) -> ScriptCall:
@@ -132,7 +120,7 @@ class CommitDecision:
             if packed is not None:
                 return packed
         arguments = self._arguments(question)
-        call = self._runner.prepare(arguments.complete(), arguments.keys, PER_CALL, arguments.fixed)
+        call = self.runner.prepare(arguments.complete(), arguments.keys, PER_CALL, arguments.fixed)
         if cached is not None and cached.compiled.recurs(plan, tool):
             cached.keep_commit(tool, key_id, plan, call, arguments.packed_bytes())
         return call
@@ -146,7 +134,7 @@ class CommitDecision:
         arguments = CommitArguments(keyspace, agent_id, versions, keys)
         result, policy, rule, _ = arguments.outcome(plan.outcome)
         arguments.fixed += (request.tool_name, f"{tokens.agent} {tokens.workspace}", agent_id, result, policy, rule)
-        arguments.fixed += (self._backlog, self._patience_us or 0, caller.logged_as)
+        arguments.fixed += (f"room:{self.backlog_max}", self.patience_us or 0, caller.logged_as)
         add_quotas(arguments, plan, question.decision_id)
         outcome = plan.outcome
         if outcome.code is not usual_code(outcome.result, None if outcome.rule is None else outcome.rule.type):
@@ -166,8 +154,8 @@ class CommitDecision:
             stored = (keyspace.answer_counts(caller.key_id), keyspace.first_answer(caller.key_id, asked.key_digest))
             step = question.approval
             used = step.approval_id if step is not None and step.step == "use" else ""
-            arguments.add_part("first_answers", stored, (" ".join((str(self._first_answers_max), *macs)), used))
-        if self._patience_us is None:
+            arguments.add_part("first_answers", stored, (" ".join((str(self.first_answers_max), *macs)), used))
+        if self.patience_us is None:
             arguments.add_part("explained", (), ())
         return arguments
 
