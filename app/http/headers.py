@@ -85,6 +85,14 @@ class CallHeaders(Struct, frozen=True):
     idempotency_key: bytes | None
     request_id: bytes | None
 
+    def with_value(self, name: bytes, value: bytes) -> "CallHeaders":
+        """These headers with another value of this one; one that they do not have is not believed here."""
+        if name == REQUEST_ID_HEADER and self.request_id is not None:
+            return CallHeaders(self.raw_key, self.digest, self.idempotency_key, value)
+        if name == IDEMPOTENCY_KEY and self.idempotency_key is not None:
+            return CallHeaders(self.raw_key, self.digest, value, self.request_id)
+        return self
+
 
 class CallHead(Protocol):
     """Headers as a connection has them.

@@ -124,7 +124,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
     try:
         if has_bounds(decisions):
             admitted = check_rate(decisions, call.peer, call.headers, has_moved=moved_us > 0)
-        given = call.head.call_headers or _headers_of(call, door)
+        given = call.head.call_headers or headers_of(call, door)
         raw_key = given.raw_key
         caller = decisions.authenticator.recall(given.digest) or await _authenticated(decisions, raw_key, call)
         asking_key.set(caller.root)
@@ -176,7 +176,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
     return RawResponse(status, headers, body)
 
 
-def _headers_of(call: Call, door: Door) -> CallHeaders:
+def headers_of(call: Call, door: Door) -> CallHeaders:
     """The headers of a call, once for all calls of a connection with the same head, request line included."""
     believed = [header for header in call.headers if header[0] in door.believed]
     require_as_it_is(believed)

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 WITHIN = 0.005
-OF_CALLS = {SAME: 3_222, VARIED: 3_624, TRACED: 3_722}
-C_CALLS = {SAME: 102, VARIED: 132, TRACED: 135}
+OF_CALLS = {SAME: 3_226, VARIED: 3_328, TRACED: 3_460}
+C_CALLS = {SAME: 102, VARIED: 106, TRACED: 108}
 OF_DECIDE = {
     "1 policy on the tool": 369,
     "100 policies on the tool": 9_220,

@@ -6,6 +6,7 @@ They come from a seeded generator: as many as FUZZ_STREAMS says (default 300, in
 
 import os
 import re
+from itertools import chain
 from urllib.parse import urlsplit
 
 import h11
@@ -218,9 +219,41 @@ def chunked(rng, body):
     )
 
 
+CHANGING = (b"Content-Length", b"X-Request-ID", b"traceparent", b"Idempotency-Key")
+"""The fields whose values may differ in a head that otherwise repeats the one before it on its connection."""
+
+
+def repeats_of(rng, start=b"POST /a HTTP/1.1"):
+    """Requests whose heads are the same but for the values of some fields; mostly."""
+    names = [CHANGING[0], *rng.sample(CHANGING[1:], rng.randint(0, 3)), b"Host", *rng.sample((b"A", b"TE"), 1)]
+    rng.shuffle(names)
+    names = [pick(rng, name, name.lower(), name.upper()) + pick(rng, b": ", b":", b":  ", b" : ") for name in names]
+    return [_repeat(rng, start, names) for _ in range(rng.randint(2, 4))]
+
+
+def _repeat(rng, start, names):
+    body = b"{%b}" % (b"x" * rng.choice((0, 1, 7, 8, 97, 98)))
+    size = b"%d" % len(body)
+    usual = {b"content-length": size, b"host": b"h", b"a": b"b", b"te": b"known"}
+    odd = (b"", b"a b", b"a\tb", b"a ", b"\xff", b"v" * 129, b"a\x00", b"a\rb", b"a\r\n b", b"other", b"\xb2")
+    odd = (*odd, b"0" + size, b"000" + size, size + b" ", b"+" + size, size + b"," + size, b"1" * 19)
+    lines = [start]
+    for name in names:
+        value = usual.get(name.strip(b": ").lower(), b"v%d" % rng.randint(0, 999))
+        lines.append(name + (rng.choice(odd) if rng.random() < 0.04 else value))
+    if rng.random() < 0.05:
+        lines.insert(rng.randint(1, len(lines)), rng.choice((*lines[1:], b"Transfer-Encoding: chunked", b"X-Other: y")))
+    if rng.random() < 0.05:
+        del lines[rng.randint(1, len(lines) - 1)]
+    if rng.random() < 0.05:
+        lines[0] = rng.choice((start.replace(b"POST", b"PUT"), start.replace(b"1.1", b"1.0"), start.lower()))
+    return b"\r\n".join((*lines, b"", b"")) + body
+
+
 def stream_of(rng):
     """A few requests in a row; in some, bytes were changed, lost, repeated or put in."""
-    stream = b"".join(request_of(rng) for _ in range(rng.randint(1, 4)))
+    requests = [repeats_of(rng) if rng.random() < 0.3 else [request_of(rng)] for _ in range(rng.randint(1, 4))]
+    stream = b"".join(chain.from_iterable(requests))
     if rng.random() < 0.05:
         at = rng.choice((0, len(stream)))
         stream = stream[:at] + rng.choice(OTHERS) + stream[at:]

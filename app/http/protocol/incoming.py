@@ -4,7 +4,7 @@ import asyncio
 import re
 
 from app.errors import HeadTooLarge
-from app.http.protocol.head import RequestHead, read_head, require_beginning
+from app.http.protocol.head import RepeatedHead, RequestHead, read_head, require_beginning
 from app.http.protocol.states import HEAD_BYTES
 
 _CACHED_BYTES = 2 * 1024
@@ -17,7 +17,7 @@ class Incoming:
     A head of up to 2 KiB is cached with its parsed form: clients repeat theirs.
     """
 
-    __slots__ = ("_bytes", "_cached", "_cached_raw", "_is_paused", "_seen", "_transport")
+    __slots__ = ("_bytes", "_cached", "_cached_raw", "_is_paused", "_repeated", "_seen", "_transport")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -26,6 +26,7 @@ class Incoming:
         self._seen = 0
         self._cached_raw = b""
         self._cached: RequestHead | None = None
+        self._repeated: RepeatedHead | None = None
 
     def __bool__(self) -> bool:
         return bool(self._bytes)
@@ -69,9 +70,14 @@ class Incoming:
         raw, self._bytes, self._seen = bytes(self._bytes[: end + 2]), self._bytes[end + 4 :], 0
         if raw == self._cached_raw:
             return self._cached
+        if self._cached is not None:
+            if self._repeated is None:
+                self._repeated = RepeatedHead(self._cached)
+            if (head := self._repeated.with_values_of(raw)) is not None:
+                return head
         head = read_head(raw)
         if len(raw) <= _CACHED_BYTES:
-            self._cached_raw, self._cached = raw, head
+            self._cached_raw, self._cached, self._repeated = raw, head, None
         return head
 
     def _drop_blank_lines(self) -> None:

@@ -14,7 +14,7 @@ import h11
 import pytest
 import uvloop
 from far_ends import Recorder
-from http_streams import BATCHES, SEED, STREAMS, plain, require_agreement, stream_of, we_read
+from http_streams import BATCHES, SEED, STREAMS, plain, repeats_of, require_agreement, stream_of, we_read
 from uvicorn.server import ServerState
 
 from app.errors import AppError
@@ -170,7 +170,8 @@ def mixed(rng):
     """Requests of both lanes, most of which let others follow; then those of the generator, with calls among them."""
     stream = stream_of(rng)
     stream = re.sub(rb"POST /a\?b=c ", lambda found: CALL if rng.random() < 0.6 else found[0], stream)
-    return b"".join(rng.choices(LANES_OWN, k=rng.randint(0, 5))) + stream
+    calls = b"" if rng.random() < 0.7 else b"".join(repeats_of(rng, CALL + b"HTTP/1.1"))
+    return b"".join(rng.choices(LANES_OWN, k=rng.randint(0, 5))) + calls + stream
 
 
 @pytest.fixture
