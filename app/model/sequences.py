@@ -1,7 +1,7 @@
 """Patterns of tools, and sequence conditions: calls that must, or must not, have come earlier in the session."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -29,6 +29,21 @@ def require_patterns(field: str, patterns: Sequence[str]) -> None:
             raise FieldError(f"{field}[{index}]", message)
         if pattern == ".*":
             raise FieldError(f"{field}[{index}]", '".*" covers names that begin with a dot; write `*` for every tool')
+
+
+def covers(patterns: Iterable[str], tool: str) -> bool:
+    """True if any pattern covers the tool: its exact name, `prefix*` for names that continue the prefix, or `*`."""
+    for pattern in patterns:
+        if pattern in (tool, "*"):
+            return True
+        if pattern.endswith("*") and tool.startswith(pattern[:-1]) and len(tool) >= len(pattern):
+            return True
+    return False
+
+
+def covering(patterns: Iterable[str], tool: str) -> str | None:
+    """The first pattern that covers the tool; None if none does."""
+    return next((pattern for pattern in patterns if covers((pattern,), tool)), None)
 
 
 MARK_SECONDS = 2_678_400

@@ -1,4 +1,4 @@
-"""The sentence parts in which tests report on a value, which no value can rewrite; and which tools a pattern covers."""
+"""The sentence parts in which tests report on a value, which no value can rewrite."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,22 +10,6 @@ from app.model.constraints import Scalar
 from app.model.text import with_hidden_shown
 from app.redaction.credentials import RUN, without_credentials
 from app.redaction.text import without_named_values
-
-
-def covers(patterns: Iterable[str], tool: str) -> bool:
-    """True if any pattern covers the tool: its exact name, `prefix*` for names that continue the prefix, or `*`."""
-    for pattern in patterns:
-        if pattern in (tool, "*"):
-            return True
-        if pattern.endswith("*") and tool.startswith(pattern[:-1]) and len(tool) >= len(pattern):
-            return True
-    return False
-
-
-def covering(patterns: Iterable[str], tool: str) -> str | None:
-    """The first pattern that covers the tool; None if none does."""
-    return next((pattern for pattern in patterns if covers((pattern,), tool)), None)
-
 
 _SHOWN = 80
 _encode = msgspec.json.encode

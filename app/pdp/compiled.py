@@ -15,7 +15,7 @@ from app.model.marks import marked_pattern, marks_of, own_marks
 from app.model.memories import memory_name
 from app.model.plans import DenialCount, Mark, Plan, Quota
 from app.model.policies import Policy, PolicyKind, evaluation_order
-from app.pdp.clauses import covers
+from app.model.sequences import covers
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import quick_size
 from app.pdp.operands import NOTHING

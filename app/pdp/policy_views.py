@@ -9,7 +9,7 @@ from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.plans import Mark, Plan, ShadowPlan
 from app.model.policies import Policy
-from app.pdp.clauses import covers
+from app.model.sequences import covers
 from app.pdp.constraints import IsSecret
 from app.pdp.costs import ANY_SIZE
 from app.pdp.quotas import OpenBreaker, OpenQuota

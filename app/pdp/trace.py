@@ -14,8 +14,8 @@ from app.model.decisions import AuthorizeRequest
 from app.model.explanations import Part
 from app.model.plans import Check, Plan
 from app.model.policies import Policy, PolicyKind, evaluation_order
+from app.model.sequences import covering
 from app.model.times import MINUTE_US
-from app.pdp.clauses import covering
 from app.pdp.compiled import CompiledAgent
 from app.pdp.decide import decide_at_length, failures
 from app.pdp.operands import NOTHING

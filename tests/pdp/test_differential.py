@@ -15,10 +15,10 @@ from profiles import examples
 
 from app.language.spellings import spellings_of
 from app.model.constraints import Circumstances, Constraint
+from app.model.sequences import covers
 from app.model.time_windows import TimeWindow
 from app.model.times import MINUTE_US as MINUTE
 from app.pdp import decide
-from app.pdp.clauses import covers
 from app.pdp.constraints import compile_circumstances, compile_constraint
 from app.pdp.rules.time_based import compile_time_window
 

@@ -17,10 +17,10 @@ from app.language.spellings import spellings_of
 from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.rules import Rules
+from app.model.sequences import covers
 from app.model.times import MINUTE_US
 from app.pdp import compile_agent, decide
 from app.pdp.call_schemas import named_schema
-from app.pdp.clauses import covers
 from app.pdp.constraints import compile_constraint
 from app.pdp.rules import rule_in_words, rule_schema
 from app.pdp.tool_outcomes import ToolRules

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule, ToolAllowlist, ToolGrant
-from app.pdp.clauses import covers
+from app.model.sequences import covers
 from app.policy_tools.lint import Code, KnownTools, lint_policies
 from app.policy_tools.lint.overlaps import Patterns
 from app.policy_tools.lint.rules import lets_commands_join

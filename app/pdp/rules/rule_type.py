@@ -10,7 +10,7 @@ from app.model.decisions import Outcome, Result, RuleRef
 from app.model.plans import Quota
 from app.model.policies import Policy
 from app.model.rule import Rule
-from app.pdp.clauses import covers
+from app.model.sequences import covers
 from app.pdp.constraints import Check, IsSecret, Judge, Verdict
 from app.pdp.costs import Cost
 from app.pdp.quotas import OpenBreaker, OpenQuota

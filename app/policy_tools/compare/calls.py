@@ -22,7 +22,7 @@ from app.model.constraints import Circumstances, Constraint, IfMissing, JsonType
 from app.model.quotas import Budget
 from app.model.rule import Rule
 from app.model.rules import ParameterSchema
-from app.pdp.clauses import covers
+from app.model.sequences import covers
 from app.pdp.constraints import compile_circumstances, compile_constraint
 from app.policy_tools.compare.patterns import sample_texts
 

@@ -16,9 +16,9 @@ from app.model.plans import DenialCount, Plan, Quota
 from app.model.policies import Policy, off_in_shadow
 from app.model.rule import Rule
 from app.model.rules import Sequenced, TimeBased
+from app.model.sequences import covers
 from app.model.times import MINUTE_US
 from app.pdp import compile_agent, decide
-from app.pdp.clauses import covers
 from app.pdp.compiled import CompiledAgent
 from app.pdp.rules.time_based import compile_time_window
 from app.policy_tools.compare.calls import Call, Calls

@@ -12,8 +12,8 @@ from app.model.constraints import Constraint
 from app.model.policies import Policy
 from app.model.quotas import BreakerAction
 from app.model.rules import DenialCounted, ParameterConstraint, ParameterSchema, PolicyRule, TimeBased
+from app.model.sequences import covers
 from app.pdp.call_schemas import segments_of
-from app.pdp.clauses import covers
 from app.policy_tools.lint.known_tools import KnownTools
 from app.policy_tools.lint.together import (
     LOWER_BOUNDS,
