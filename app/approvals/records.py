@@ -4,7 +4,18 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from app.model.actors import Via
-from app.model.approvals import ENDS, AccessRequest, Approval, ApprovalStatus, Approvers, LineCommand, Person, Said
+from app.model.approvals import (
+    ENDS,
+    AccessRequest,
+    Approval,
+    ApprovalStatus,
+    Approvers,
+    LineCommand,
+    Person,
+    Said,
+    people_in_words,
+    policies_that_asked,
+)
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
@@ -30,6 +41,9 @@ _request = msgspec.json.Decoder(AccessRequest)
 def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approval:
     """The approval in the record. One that has expired is shown as expired, whether or not that is logged yet."""
     with decoding_record(f"The record of approval {approval_id}"):
+        required = number_of(record["required"])
+        approvers = _approvers.decode(record["who"]) if "who" in record else UNSET
+        fresh = number_of(record["fresh_s"]) if "fresh_s" in record else UNSET
         index, _, kind = record["rule"].partition(" ")
         usable_until_ms = record.get("usable_until_ms")
         return Approval(
@@ -45,13 +59,15 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             hides=record["hides"] == "1",
             parameters_digest=record["digest"],
             policy_id=record["policy_id"] or None,
+            policies=policies_that_asked(record),
             rule=RuleRef(number_of(index), kind) if kind else None,
             reason=record["reason"],
             requested_by=_asker(record),
             requests=number_of(record["requests"]),
-            required=number_of(record["required"]),
-            approvers=_approvers.decode(record["who"]) if "who" in record else UNSET,
-            fresh=number_of(record["fresh_s"]) if "fresh_s" in record else UNSET,
+            required=required,
+            needs=people_in_words(required, approvers or (), fresh),
+            approvers=approvers,
+            fresh=fresh,
             approvals=_verdicts(record),
             access_request=_request.decode(record["request"]) if record.get("request") else None,
             created_at=rfc3339(number_of(record["created_ms"])),

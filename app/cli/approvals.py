@@ -241,8 +241,8 @@ def print_call(approval: dict[str, Any]) -> None:
         ("action", visible(approval["action"])),
         ("reason", visible(approval["reason"])),
         ("asked by", f"{_named(approval['requestedBy'])}, {approval['requests']} times"),
-        ("needs", f"{approval['required']} with different keys" if approval["required"] > 1 else "one person"),
-        *[("needs", line) for line in _demands(approval)],
+        ("needs", visible(approval["needs"])),
+        *_progress(approval),
         ("expires", approval["expiresAt"]),
         *_plan(approval),
     ]
@@ -307,12 +307,15 @@ def _plan(approval: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "plan", f"call {plan['index'] + 1} of {plan['calls']}; `remit approvals list --plan-id {plan['id']}`"
 
 
-def _demands(approval: dict[str, Any]) -> Iterator[str]:
-    """What the rules ask of the people who decide, in words."""
-    for each in approval.get("approvers", ()):
-        yield f"somebody in {' or '.join(map(visible, each['groups']))}, signed in with the identity provider"
+def _progress(approval: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """How many have approved, if several must, and how to be one of them, if that is not said yet."""
+    if approval["required"] > 1:
+        approved = [each for each in approval["approvals"] if each["verdict"] == ApprovalStatus.APPROVED]
+        yield "approved by", f"{len(approved)} of {approval['required']}, each with a key of their own"
     if "fresh" in approval:
-        yield f"a sign-in at most {approval['fresh']} seconds ago (`remit login --max-age {approval['fresh']}`)"
+        yield "sign in", f"remit login --max-age {approval['fresh']}"
+    elif "approvers" in approval:
+        yield "sign in", "remit login"
 
 
 def _named(person: dict[str, Any]) -> str:

@@ -1,5 +1,7 @@
 """`remit webhooks …`: the destinations of a workspace's events."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -16,8 +18,33 @@ _PATH = "/v1/webhooks"
 WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 _EVENT = click.Choice([each.value for each in WebhookEvent])
 _FORMAT = click.Choice([each.value for each in WebhookFormat])
-DENIED_BY = click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
-DENIED_SAMPLE = click.option("--denied-sample", type=Share(), help="Only this share of denials.")
+_ONLY = (
+    ("--agent", "agents", None, "Only events about this agent, by id or alias"),
+    ("--group", "groups", None, "Only events about agents in this group"),
+    ("--tool", "tools", None, "Only events about calls of this tool, or of `prefix*`"),
+    ("--policy", "policies", Uuid("remit policies list"), "Only events about this policy, or calls that it decided"),
+    ("--code", "codes", None, "Only events about entries of the log with this code"),
+    ("--denied-by", "ruleTypes", None, "Only denials by rules of this type"),
+)
+
+
+def narrowed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that narrow the events; the command gets them as `only`, None if none is given."""
+
+    @wraps(command)
+    def with_only(*args: Any, sample: float | None, **given: Any) -> Any:
+        lists = {name: list(given.pop(name.lower())) for _, name, _, _ in _ONLY}
+        only = {name: value for name, value in (lists | {"sample": sample}).items() if value}
+        return command(*args, only=only or None, **given)
+
+    options = [
+        click.option(flag, name.lower(), multiple=True, type=kind, help=f"{says}; may be repeated.")
+        for flag, name, kind, says in _ONLY
+    ]
+    options.append(click.option("--denied-sample", "sample", type=Share(), help="Only this share of denials."))
+    for option in reversed(options):
+        with_only = option(with_only)
+    return with_only
 
 
 @click.group(cls=CommandGroup)
@@ -32,8 +59,7 @@ def webhooks() -> None:
     "--event", "events", multiple=True, required=True, type=_EVENT, help="The type of event to send; may be repeated."
 )
 @click.option("--format", "kind", type=_FORMAT, default="standard", help="Standard Webhooks, or a message for Slack.")
-@DENIED_BY
-@DENIED_SAMPLE
+@narrowed
 @click.option("--secret", help="The signing secret, whsec_…; generated if left out.")
 @shows
 @REASON
@@ -42,8 +68,7 @@ def create_webhook(
     destination: str,
     events: tuple[str, ...],
     kind: str,
-    denied_by: tuple[str, ...],
-    denied_sample: float | None,
+    only: dict[str, Any] | None,
     secret: str | None,
     reason: str,
 ) -> Shown:
@@ -52,7 +77,7 @@ def create_webhook(
         "url": destination,
         "events": events,
         "format": kind,
-        "denied": _denied(denied_by, denied_sample),
+        "only": only,
     }
     given |= {} if secret is None else {"secret": secret}
     checked(NewWebhook, given)
@@ -67,9 +92,8 @@ def create_webhook(
     "--event", "events", multiple=True, type=_EVENT, help="The types of events to send, replacing all others."
 )
 @click.option("--format", "kind", type=_FORMAT, help="Standard Webhooks, or a message for Slack.")
-@DENIED_BY
-@DENIED_SAMPLE
-@click.option("--every-denial", is_flag=True, help="Send every denial again, if it receives denials.")
+@narrowed
+@click.option("--no-filter", is_flag=True, help="Send all of its events again.")
 @click.option(
     "--on/--off", "enabled", default=None, help="Off: it receives nothing; on: it receives events from now on."
 )
@@ -81,20 +105,18 @@ def update_webhook(
     destination: str | None,
     events: tuple[str, ...],
     kind: str | None,
-    denied_by: tuple[str, ...],
-    denied_sample: float | None,
-    every_denial: bool,
+    only: dict[str, Any] | None,
+    no_filter: bool,
     enabled: bool | None,
     reason: str,
 ) -> Shown:
-    """Change a webhook; fields not given stay."""
+    """Change a webhook; fields not given stay. Options that narrow its events replace all that did so before."""
     options: dict[str, Any] = {"url": destination, "enabled": enabled, "format": kind, "events": events or None}
     given = {name: value for name, value in options.items() if value is not None}
-    denied = _denied(denied_by, denied_sample)
-    if every_denial and denied is not None:
-        raise click.UsageError("--every-denial takes neither --denied-by nor --denied-sample")
-    if every_denial or denied is not None:
-        given["denied"] = denied
+    if no_filter and only is not None:
+        raise click.UsageError("--no-filter takes no option that narrows the events")
+    if no_filter or only is not None:
+        given["only"] = only
     if not given:
         raise click.UsageError("Nothing to change; `remit webhooks update --help` lists what can be")
     checked(WebhookChanges, given)
@@ -203,12 +225,6 @@ def delete_webhook(api: Api, webhook: str, reason: str) -> Shown:
     api.call("DELETE", f"{_PATH}/{webhook}", reason=reason)
     yield {"deleted": webhook}
     click.echo(f"deleted {webhook}")
-
-
-def _denied(rule_types: tuple[str, ...], sample: float | None) -> dict[str, Any] | None:
-    """The denials it receives, or None if no option was given."""
-    options = {"ruleTypes": rule_types, "sample": sample}
-    return {name: value for name, value in options.items() if value} or None
 
 
 def _sent(api: Api, method: str, path: str, body: dict[str, Any], reason: str, hint: str) -> dict[str, Any]:

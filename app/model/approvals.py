@@ -1,6 +1,6 @@
 """Approvals: the terms a rule sets, the question put to people, their verdicts, and what those permit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -52,13 +52,17 @@ class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     def in_words(self) -> str:
         """Who must approve, such as "2 people in finance who have signed in within 300 seconds"."""
-        who = "a person" if self.approvals == 1 else f"{self.approvals} people"
-        if self.approvers is not UNSET:
-            who += f" in {' or '.join(self.approvers.groups)}"
-        if self.fresh is not UNSET:
-            has = "has" if self.approvals == 1 else "have"
-            who += f" who {has} signed in within {self.fresh} seconds"
-        return who
+        return people_in_words(self.approvals, [] if self.approvers is UNSET else [self.approvers], self.fresh)
+
+
+def people_in_words(required: int, approvers: Sequence[Approvers], fresh: int | UnsetType) -> str:
+    """So many people, each of whom is in a group of each of the `approvers`, and has signed in that lately."""
+    who = "a person" if required == 1 else f"{required} people"
+    if approvers:
+        who += f" in {', and in '.join(' or '.join(each.groups) for each in approvers)}"
+    if fresh is not UNSET:
+        who += f" who {'has' if required == 1 else 'have'} signed in within {fresh} seconds"
+    return who
 
 
 DEFAULT_TERMS = ApprovalTerms()
@@ -159,11 +163,13 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     hides: True if a person does not see everything that is bound: something is redacted or shortened.
     parameters_digest: A MAC of the complete call and of who asked. A call with a different one needs its own approval.
     policy_id: The policy that escalated the call.
+    policies: Every policy with a rule that asked.
     rule: The rule that escalated the call.
     reason: Why a person must approve.
     requested_by: Who asked.
     requests: How often it has been requested.
     required: How many people must approve.
+    needs: Who must approve, in words, such as `2 people in finance who have signed in within 300 seconds`.
     approvers: Who may decide: a person who meets all of these; left out = whoever has the scope `approve`.
     fresh: How long ago, in seconds, their sign-in may be; left out = it does not matter.
     approvals: The verdicts so far.
@@ -189,11 +195,13 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     hides: bool
     parameters_digest: str
     policy_id: Uuid | None
+    policies: list[Uuid]
     rule: RuleRef | None
     reason: str
     requested_by: Person
     requests: Count
     required: Count
+    needs: str
     approvers: list[Approvers] | UnsetType = UNSET
     fresh: Count | UnsetType = UNSET
     approvals: list[Said]

@@ -23,7 +23,7 @@ from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentDescription, DisplayName, Timestamp
 from app.model.text import FieldError
 from app.model.times import parse_time_ms
-from app.model.webhooks import URL_MAX, DeniedFilter, WebhookEvent, WebhookFormat, require_secret, require_separate
+from app.model.webhooks import URL_MAX, EventFilter, WebhookEvent, WebhookFormat, require_secret, require_separate
 
 OVERLAP_S = 24 * 3600
 _LONGEST_OVERLAP_S = 30 * 24 * 3600
@@ -111,14 +111,14 @@ class NewWebhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     url: Where events go: https, and not an address of a private network unless a setting allows it.
     events: The types of events to send.
     format: `standard` = JSON with type, timestamp and data; `slack` = a message for a Slack channel.
-    denied: Which denials to send with `decision.denied`; null or left out = all.
+    only: Which of these events to send; null or left out = all.
     secret: The signing secret: whsec_ and 24 to 64 bytes in base64. Generated if left out.
     """
 
     url: Url
     events: Events
     format: WebhookFormat = WebhookFormat.STANDARD
-    denied: DeniedFilter | None = None
+    only: EventFilter | None = None
     secret: GivenSecret | UnsetType = UNSET
 
     def __post_init__(self) -> None:
@@ -133,14 +133,14 @@ class WebhookChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     url: Where events go, including those already waiting.
     events: The types of events to send.
     format: How an event is written.
-    denied: Which denials to send; null = all.
+    only: Which of these events to send, instead of what narrowed them before; null = all.
     enabled: Whether it receives events. When enabled again, it receives events from then on.
     """
 
     url: Url | UnsetType = UNSET
     events: Events | UnsetType = UNSET
     format: WebhookFormat | UnsetType = UNSET
-    denied: DeniedFilter | None | UnsetType = UNSET
+    only: EventFilter | None | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:

@@ -70,7 +70,7 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
         case Webhook():
             # The URL is reduced to its origin, and the secrets to the one in use.
             shown: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}
-            shown |= {"enabled": resource.enabled, "denied": resource.denied}
+            shown |= {"enabled": resource.enabled, "only": resource.only}
             return shown | {"secretNumber": resource.secrets[-1].number, "version": resource.version}
         case None:
             return {}

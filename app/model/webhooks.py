@@ -8,6 +8,10 @@ from typing import Annotated, Self, TypedDict
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference, require_groups
+from app.model.decision_codes import DecisionCode
+from app.model.fields import Uuid
+from app.model.sequences import ToolPattern, require_patterns
 from app.model.text import FieldError
 
 URL_MAX = 2048
@@ -46,18 +50,45 @@ class WebhookFormat(StrEnum):
     SLACK = "slack"
 
 
-class DeniedFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which denials are sent.
+ENTRY_CODES = (
+    *(each.value for each in DecisionCode),
+    *(f"approval_{each}" for each in ("approved", "denied", "cancelled", "expired")),
+)
+"""Codes of entries that cause events."""
+EntryCode = Annotated[str, Meta(extra_json_schema={"enum": list(ENTRY_CODES)})]
 
-    rule_types: Only those decided by rules of these types, and with `denial_breaker` also those that filled one; all if
-    left out.
-    sample: The share of them to send, above 0 and up to 1, chosen by the entry's id; all if left out.
+
+class EventFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which events are sent; each field that is given narrows those that say such a thing, and leaves the others.
+
+    agents: Only those about these agents, by id or alias; an alias is resolved now.
+    groups: Only those about agents that are in one of these groups when the event is sent.
+    tools: Only those about calls of these tools: names, `prefix*`, or `*`.
+    policies: Only those about these policies, or about calls that a rule of theirs decided or asked about; by id.
+    codes: Only those about entries of the log with one of these codes, such as `approval_denied` or `quota_full`.
+    rule_types: Only denials decided by rules of these types, and with `denial_breaker` also those that filled one.
+    sample: The share of denials to send, above 0 and up to 1, chosen by the entry's id; all if left out.
     """
 
+    agents: Annotated[list[AgentRef], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+    groups: Annotated[list[GroupName], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+    tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+    policies: Annotated[list[Uuid], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+    codes: Annotated[list[EntryCode], Meta(min_length=1, max_length=20)] | UnsetType = UNSET
     rule_types: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=64)]], Meta(min_length=1, max_length=20)
     ] | (UnsetType) = UNSET
-    sample: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    sample: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        for index, given in enumerate(self.agents or ()):
+            if agent_reference(given) is None:
+                raise FieldError(f"agents[{index}]", REFERENCE_RULES)
+        require_groups("groups", self.groups or ())
+        require_patterns("tools", self.tools or ())
+        for index, code in enumerate(self.codes or ()):
+            if code not in ENTRY_CODES:
+                raise FieldError(f"codes[{index}]", f"must be one of {', '.join(ENTRY_CODES)}")
 
 
 class WebhookSecret(Struct, frozen=True, rename="camel"):
@@ -79,7 +110,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
     url: str
     events: tuple[WebhookEvent, ...]
     format: WebhookFormat = WebhookFormat.STANDARD
-    denied: DeniedFilter | None = None
+    only: EventFilter | None = None
     enabled: bool = True
     secrets: tuple[WebhookSecret, ...] = ()
     created_ms: int = 0
@@ -99,7 +130,7 @@ class WebhookFields(TypedDict, total=False):
     url: str
     events: Sequence[WebhookEvent]
     format: WebhookFormat
-    denied: DeniedFilter | None
+    only: EventFilter | None
     enabled: bool
 
 

@@ -9,6 +9,12 @@ from app.redis_client.replies import decoding_record, number_of
 _groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
+def groups_of(written: str | None) -> tuple[str, ...]:
+    """The groups in an agent's record. Raises ForeignData."""
+    with decoding_record("The groups of an agent"):
+        return _groups_from_json(written) if written else ()
+
+
 def agent_of(record: dict[str, str]) -> Agent:
     """The agent that a record describes. Raises ForeignData."""
     with decoding_record(f"The record of agent {record.get('id', '')}"):
@@ -17,7 +23,7 @@ def agent_of(record: dict[str, str]) -> Agent:
             name=record["name"],
             description=record.get("description"),
             status=AgentStatus(record["status"]),
-            groups=_groups_from_json(record.get("groups", "[]")),
+            groups=groups_of(record.get("groups")),
             alias=record.get("alias"),
             type=record.get("type", DEFAULT_TYPE),
             created_ms=number_of(record["created_ms"]),

@@ -1,7 +1,7 @@
 """Events: how entries of the log, changes of the trail and notices appear to receivers."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -11,9 +11,10 @@ from app.model.access_requests import Callback, Task, TaskStatus
 from app.model.approvals import Approval
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.decisions import Result
-from app.model.rules import DenialCounted
+from app.model.rules import DenialCounted, usual_code
+from app.model.sequences import covers
 from app.model.times import rfc3339
-from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent
+from app.model.webhooks import EventFilter, Webhook, WebhookEvent
 
 LOST = "events.lost"
 TEST = "webhook.test"
@@ -51,6 +52,8 @@ class _Entry(Struct, rename="camel"):
     id: str
     agent_id: str
     timestamp: str
+    tool_name: str = ""
+    policy_id: str | None = None
     result: str | None = None
     code: str = ""
     approval_id: str = ""
@@ -62,7 +65,7 @@ _entry = msgspec.json.Decoder(_Entry)
 
 
 class LogEvent(Struct, frozen=True):
-    """An event from the log. approval_id: of the approval it is about; "" = none. line, code: of the entry."""
+    """An event from the log. approval_id: of the approval it is about; "" = none. The others are of the entry."""
 
     type: WebhookEvent
     entry_id: str
@@ -71,6 +74,7 @@ class LogEvent(Struct, frozen=True):
     approval_id: str
     line: bytes
     code: str
+    policy_id: str | None = None
 
     def event(
         self, workspace_id: str, agent_name: str | None, approval: Approval | None, plan: Sequence[Approval] = ()
@@ -88,6 +92,22 @@ class LogEvent(Struct, frozen=True):
             data["plan"] = plan
         position = plan[-1].id if len(plan) > 1 else self.entry_id
         return Event(event_id(workspace_id, "log", position), self.type, self.timestamp, data)
+
+    def is_about(self, only: EventFilter | None, approval: Approval | None, groups: Collection[str]) -> bool:
+        """True if it is about one of the policies and groups to which events are narrowed.
+
+        approval: as for `event`; all policies that asked about the call count. groups: of the agent, as they are now.
+        """
+        if only is None:
+            return True
+        policies = {self.policy_id, *(() if approval is None else approval.policies)}
+        is_of_policy = only.policies is UNSET or not policies.isdisjoint(only.policies)
+        return is_of_policy and is_in_groups(only, groups)
+
+
+def is_in_groups(only: EventFilter | None, groups: Collection[str]) -> bool:
+    """True if an agent in these groups is one to which events are narrowed."""
+    return only is None or only.groups is UNSET or not set(groups).isdisjoint(only.groups)
 
 
 def continues_plan(told: Sequence[tuple[LogEvent, Any]], event: LogEvent, approval: Approval | None) -> bool:
@@ -109,12 +129,16 @@ def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:
         kind = WebhookEvent.ACCESS_REQUEST_COMPLETED
     if kind is None and entry.approval_id == entry.id:  # a repeated request has another id
         kind = WebhookEvent.APPROVAL_REQUESTED
-    if kind is None and entry.result == Result.DENIED and _is_wanted(entry, webhook.denied):
+    if kind is None and entry.result == Result.DENIED and _is_sampled(entry, webhook.only):
         kind = WebhookEvent.DECISION_DENIED
     if kind is None or kind not in webhook.events:
         return None
+    if kind is not WebhookEvent.ACCESS_REQUEST_COMPLETED and not _is_of_call(entry, webhook.only):
+        return None
     approval_id = "" if kind is WebhookEvent.DECISION_DENIED else entry.approval_id
-    return LogEvent(kind, entry.id, entry.agent_id, entry.timestamp, approval_id, line, entry.code)
+    return LogEvent(
+        kind, entry.id, entry.agent_id, entry.timestamp, approval_id, line, entry.code, policy_id=entry.policy_id
+    )
 
 
 def event_of_task(workspace_id: str, timestamp: str, task: Task, callback: Callback) -> Event | None:
@@ -126,17 +150,19 @@ def event_of_task(workspace_id: str, timestamp: str, task: Task, callback: Callb
     return Event(event_id(workspace_id, "task", position), WebhookEvent.ACCESS_REQUEST_COMPLETED, timestamp, data)
 
 
-def event_of_change(workspace_id: str, change: Change) -> Event | None:
-    """The event that the change causes; None if it causes none."""
+def event_of_change(workspace_id: str, change: Change, only: EventFilter | None = None) -> Event | None:
+    """The event that the change causes; None if it causes none. only: agents and policies to which it is narrowed."""
     match change.resource_type, change.kind:
         case ResourceType.POLICY, _:
-            kind = WebhookEvent.POLICY_CHANGED
+            kind, wanted = WebhookEvent.POLICY_CHANGED, only and only.policies
         case ResourceType.AGENT, ChangeKind.UPDATED if msgspec.json.decode(change.after).get("status", "active") != (
             "active"
         ):
-            kind = WebhookEvent.AGENT_SUSPENDED
+            kind, wanted = WebhookEvent.AGENT_SUSPENDED, only and only.agents
         case _:
             return None
+    if wanted and change.resource_id not in wanted:
+        return None
     data = {"workspaceId": workspace_id, "change": change}
     return Event(event_id(workspace_id, "trail", change.id), kind, change.timestamp, data)
 
@@ -160,12 +186,23 @@ def event_id(workspace_id: str, source: str, position: str) -> str:
     return f"msg_{hashlib.sha256(f'{workspace_id} {source} {position}'.encode()).hexdigest()[:32]}"
 
 
-def _is_wanted(entry: _Entry, denied: DeniedFilter | None) -> bool:
-    if denied is None:
+def _is_of_call(entry: _Entry, only: EventFilter | None) -> bool:
+    """True if agent, tool and code of the entry are among those to which events are narrowed."""
+    if only is None:
+        return True
+    is_of_agent = only.agents is UNSET or entry.agent_id in only.agents
+    is_of_tool = only.tools is UNSET or covers(only.tools, entry.tool_name)
+    code = entry.code or usual_code(Result(entry.result or ""), None if entry.rule is None else entry.rule.type)
+    return is_of_agent and is_of_tool and (only.codes is UNSET or code in only.codes)
+
+
+def _is_sampled(entry: _Entry, only: EventFilter | None) -> bool:
+    """True if the denial is of one of the rules, and in the share, to which denials are narrowed."""
+    if only is None:
         return True
     kinds = {"default" if entry.rule is None else entry.rule.type}
     if entry.tripped_by:
         kinds.add(DenialCounted.tag())
-    if denied.rule_types is not UNSET and kinds.isdisjoint(denied.rule_types):
+    if only.rule_types is not UNSET and kinds.isdisjoint(only.rule_types):
         return False
-    return int(hashlib.sha256(entry.id.encode()).hexdigest()[:8], 16) < denied.sample * (1 << 32)
+    return int(hashlib.sha256(entry.id.encode()).hexdigest()[:8], 16) < (only.sample or 1) * (1 << 32)

@@ -1,6 +1,6 @@
 """One webhook's progress through the log, the trail and the notices."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
 from app.model.access_requests import approvals_of, requests_endpoint, status_of, task_of
+from app.model.approvals import Approval
 from app.model.times import rfc3339
 from app.model.webhooks import Webhook, WebhookEvent
 from app.redis_client.client import Client, Value
@@ -16,6 +17,7 @@ from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.runtime.fairness.loop_turns import take_turn
+from app.store.agent_records import groups_of
 from app.store.changes import change_of, own_records
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
 from app.webhooks.attempts import DELIVERIES_KEPT, Attempts, DeliveryView, attempts_of
@@ -29,6 +31,7 @@ from app.webhooks.events import (
     event_of_line,
     event_of_notice,
     event_of_task,
+    is_in_groups,
     lost_event,
 )
 from app.webhooks.records import sending_keys
@@ -100,9 +103,11 @@ class Outbox:
         start = f"({self._cursors['trail']}"
         entries = await self._client.call_bytes("XRANGE", self._keyspace.changes, start, "+", "COUNT", _AT_ONCE)
         for change_id, record in own_records(entries):
-            event = None if record is None else event_of_change(self._workspace_id, change_of(change_id, record))
-            if record is not None and event is not None and event.type is WebhookEvent.AGENT_SUSPENDED:
-                event.data["agentName"] = await self._agent_name(record["resourceId"])
+            change = None if record is None else change_of(change_id, record)
+            event = None if change is None else event_of_change(self._workspace_id, change, self._webhook.only)
+            if change is not None and event is not None and event.type is WebhookEvent.AGENT_SUSPENDED:
+                event.data["agentName"], groups = await self._agent(change.resource_id)
+                event = event if is_in_groups(self._webhook.only, groups) else None
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 
     async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:
@@ -123,6 +128,8 @@ class Outbox:
                 if event is None:
                     continue
                 approval = await self._approval(event.approval_id)
+                if not await self._is_wanted(event, approval):
+                    continue
                 if plan and not (continues_plan(plan, event, approval) and len(plan) < PLAN_MAX):
                     yield await self._told(plan), position
                     plan = []
@@ -143,12 +150,20 @@ class Outbox:
     async def _told(self, plan: list[tuple[LogEvent, Any]]) -> Event:
         """The event about a call, or about several calls of one plan."""
         (event, approval), *others = plan
-        name = await self._agent_name(event.agent_id)
+        name, _ = await self._agent(event.agent_id)
         return event.event(self._workspace_id, name, approval, [approval, *(each for _, each in others)])
 
-    async def _agent_name(self, agent_id: str) -> str | None:
-        name: str | None = await self._client.call("HGET", self._keyspace.agent(agent_id), "name")
-        return name
+    async def _is_wanted(self, event: LogEvent, approval: Approval | None) -> bool:
+        only = self._webhook.only
+        if event.type is WebhookEvent.ACCESS_REQUEST_COMPLETED:
+            return True
+        _, groups = await self._agent(event.agent_id) if only is not None and only.groups else (None, ())
+        return event.is_about(only, approval, groups)
+
+    async def _agent(self, agent_id: str) -> tuple[str | None, Collection[str]]:
+        """The agent's name and groups; None and no groups if it no longer exists."""
+        name, groups = await self._client.call("HMGET", self._keyspace.agent(agent_id), "name", "groups")
+        return name, groups_of(groups)
 
     async def _approval(self, approval_id: str) -> Any:
         if not approval_id:

@@ -3,14 +3,14 @@
 import msgspec
 
 from app.model.checkpoints import Finding
-from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret
+from app.model.webhooks import EventFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret
 from app.redis_client.client import Client, Value
 from app.redis_client.replies import decoding_record, number_of
 from app.redis_client.scripts import NOTE_FINDING
 from app.store.keyspace import Keyspace
 
 _secrets = msgspec.json.Decoder(tuple[WebhookSecret, ...])
-_denied = msgspec.json.Decoder(DeniedFilter)
+_only = msgspec.json.Decoder(EventFilter)
 
 
 def outbox_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
@@ -37,7 +37,7 @@ def webhook_of(record: dict[str, str]) -> Webhook:
             url=record["url"],
             events=tuple(WebhookEvent(each) for each in record["events"].split()),
             format=WebhookFormat(record["format"]),
-            denied=_denied.decode(record["denied"]) if "denied" in record else None,
+            only=_only.decode(record["only"]) if "only" in record else None,
             enabled={"1": True, "0": False}[record["enabled"]],
             secrets=_secrets.decode(record["secrets"]),
             created_ms=number_of(record["created_ms"]),
@@ -50,7 +50,7 @@ def fields_of(webhook: Webhook) -> list[Value]:
     fields: list[Value] = ["id", webhook.id, "url", webhook.url, "events", " ".join(webhook.events)]
     fields += ["format", webhook.format.value, "enabled", int(webhook.enabled)]
     fields += ["secrets", msgspec.json.encode(webhook.secrets)]
-    return fields if webhook.denied is None else [*fields, "denied", msgspec.json.encode(webhook.denied)]
+    return fields if webhook.only is None else [*fields, "only", msgspec.json.encode(webhook.only)]
 
 
 _KEPT = 1_000

@@ -18,6 +18,8 @@ _TITLES: dict[str, str] = {
     TEST: "Remit can reach this channel",
 }
 _ORIGINS = {"request": "the user's request", "approved_before": "approved before", "unverified": "unverified"}
+_VERDICTS = {"approval_approved": "approved", "approval_denied": "denied", "approval_cancelled": "withdrawn"}
+_REASON_MAX = 2_500
 _VALUE_MAX, _VALUES_MAX, _NAME_MAX = 300, 20, 80
 _SHORTENED = "… (the approval and the log have it in full)"
 
@@ -27,11 +29,7 @@ def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = N
 
     approvals_url: what comes before an approval's id in the address of its page.
     """
-    title = _TITLES.get(kind, "Something has happened")
-    if data.get("plan"):
-        title = f"A plan of {len(data['plan'])} calls waits for a person"
-    if (data.get("change") or {}).get("tripped"):
-        title = "A denial breaker suspended an agent"
+    title = title_of(kind, data)
     blocks: list[dict[str, Any]] = [
         {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
     ]
@@ -51,6 +49,25 @@ def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = N
     return {"text": f"{title}{_notified(data)}", "mrkdwn": False, "blocks": blocks}
 
 
+def title_of(kind: str, data: dict[str, Any]) -> str:
+    """What has happened, in words of ours alone."""
+    if data.get("plan"):
+        return f"A plan of {len(data['plan'])} calls waits for a person"
+    if (data.get("change") or {}).get("tripped"):
+        return "A denial breaker suspended an agent"
+    verdict = _VERDICTS.get((data.get("entry") or {}).get("code", ""))
+    approval = data.get("approval") or {}
+    if verdict == "approved" and approval.get("status") == "pending":
+        return f"{approved_so_far(approval)} people have approved a call"
+    return f"A call was {verdict}" if verdict else _TITLES.get(kind, "Something has happened")
+
+
+def approved_so_far(approval: dict[str, Any]) -> str:
+    """How many have approved of how many who must, such as `1 of 2`."""
+    approved = [each for each in approval["approvals"] if each["verdict"] == "approved"]
+    return f"{len(approved)} of {approval['required']}"
+
+
 def _values(call: dict[str, Any]) -> list[dict[str, Any]]:
     """The values of a call, and where they come from."""
     elements = []
@@ -67,6 +84,8 @@ def _values(call: dict[str, Any]) -> list[dict[str, Any]]:
 def _notified(data: dict[str, Any]) -> str:
     """What a notification adds to the title, so that it can be judged without opening it."""
     words = [data.get("agentName"), (data.get("entry") or {}).get("toolName")]
+    if approval := data.get("approval"):
+        words += [f"needs {approval['needs']}", approved_so_far(approval) if approval["required"] > 1 else ""]
     shown = " · ".join(_shown(word, _NAME_MAX, "…") for word in words if word)
     # The three characters that Slack's markup is made of: without them, no link and no mention.
     return shown and ": " + shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -97,13 +116,15 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     if not entry:
         return []
     agent = [data["agentName"], entry["agentId"]] if data.get("agentName") else [entry["agentId"]]
-    facts = [("Agent", " · ".join(agent)), ("Tool", entry["toolName"]), ("Reason", entry["reason"])]
-    if approval:
-        asked = approval["requestedBy"]["name"]
-        facts += [("Asked by", asked), ("Status", approval["status"]), ("Expires", approval["expiresAt"])]
+    facts = [("Agent", " · ".join(agent)), ("Tool", entry["toolName"])]
     if decided := entry.get("decidedBy"):
-        facts.append(("Decided by", _named(decided["name"], decided)))
-    return facts
+        facts += [("Decided", entry["reason"]), ("Decided by", _named(decided["name"], decided))]
+    if not approval:
+        return facts if decided else [*facts, ("Reason", entry["reason"])]
+    facts += [("Reason", approval["reason"]), ("Needs", approval["needs"])]
+    facts += [("Approved by", approved_so_far(approval))] if approval["required"] > 1 else []
+    asked = approval["requestedBy"]["name"]
+    return [*facts, ("Asked by", asked), ("Status", approval["status"]), ("Expires", approval["expiresAt"])]
 
 
 def _named(name: str, by: dict[str, Any]) -> str:
@@ -117,7 +138,8 @@ def _section(facts: list[tuple[str, str]]) -> dict[str, Any]:
         line_feed = "\n" if place else ""
         elements.append({"type": "text", "text": f"{line_feed}{name}: ", "style": {"bold": True}})
         if value:
-            elements.append({"type": "text", "text": _shown(value)})
+            most = _REASON_MAX if name == "Reason" else _VALUE_MAX
+            elements.append({"type": "text", "text": _shown(value, most)})
     return {"type": "rich_text_section", "elements": elements}
 
 

@@ -11,7 +11,7 @@ from app.model.actors import ChangedBy
 from app.model.ids import Ids
 from app.model.snapshots import snapshots
 from app.model.times import rfc3339
-from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFields, WebhookFormat, WebhookState
+from app.model.webhooks import EventFilter, Webhook, WebhookEvent, WebhookFields, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
@@ -44,7 +44,7 @@ class Webhooks:
         events: Sequence[WebhookEvent],
         *,
         format: WebhookFormat = WebhookFormat.STANDARD,  # noqa: A002 - the word of the API
-        denied: DeniedFilter | None = None,
+        only: EventFilter | None = None,
         secret: str | None = None,
         by: ChangedBy,
     ) -> tuple[Webhook, str]:
@@ -58,7 +58,7 @@ class Webhooks:
             url=url,
             events=tuple(dict.fromkeys(events)),
             format=format,
-            denied=denied,
+            only=only,
             secrets=(self._secrets.new(1, secret),),
         )
         made = await self._put(workspace_id, None, webhook, by, from_now=True) or contended()

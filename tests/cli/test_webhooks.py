@@ -44,6 +44,9 @@ def test_a_webhook_lives_from_its_creation_to_its_end(remit, tenant, receiver):
     assert tenant.admin.get("/v1/webhooks").json() == []
 
 
+NARROWED = ["--tool", "refund.*", "--code", "quota_full", "--denied-by", "budget", "--denied-sample", "0.5"]
+
+
 def test_only_the_given_fields_of_a_webhook_change(remit, tenant, receiver):
     """Each field alone; and what the command says is what the API answers."""
     made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
@@ -56,7 +59,7 @@ def test_only_the_given_fields_of_a_webhook_change(remit, tenant, receiver):
         "enabled": (["--off"], False),
         "format": (["--format", "slack"], "slack"),
         "events": (["--event", "decision.denied"], ["decision.denied"]),
-        "denied": (["--denied-by", "budget", "--denied-sample", "0.5"], {"ruleTypes": ["budget"], "sample": 0.5}),
+        "only": (NARROWED, {"tools": ["refund.*"], "codes": ["quota_full"], "ruleTypes": ["budget"], "sample": 0.5}),
         "url": (["--destination", receiver.url + "/other"], receiver.url + "/other"),
     }
     for name, (words, value) in changes.items():
@@ -66,7 +69,7 @@ def test_only_the_given_fields_of_a_webhook_change(remit, tenant, receiver):
         assert told[name] == value
         before = told
     assert remit("update", made["id"], "--on").stdout == f"changed {made['id']}: on, {receiver.url}/other\n"
-    assert json.loads(remit("update", made["id"], "--every-denial", "--json").stdout)["denied"] is None
+    assert json.loads(remit("update", made["id"], "--no-filter", "--json").stdout)["only"] is None
 
 
 def test_an_empty_or_impossible_update_is_a_misuse(remit, receiver):
@@ -75,8 +78,8 @@ def test_an_empty_or_impossible_update_is_a_misuse(remit, receiver):
     nothing = remit("update", made["id"])
     assert (nothing.returncode, "Nothing to change" in nothing.stderr) == (2, True)
     assert "not a public address" in remit("update", made["id"], "--destination", "https://10.0.0.1/").stderr
-    both = remit("update", made["id"], "--every-denial", "--denied-by", "budget")
-    assert (both.returncode, "--every-denial takes neither" in both.stderr) == (2, True)
+    both = remit("update", made["id"], "--no-filter", "--denied-by", "budget")
+    assert (both.returncode, "--no-filter takes no option" in both.stderr) == (2, True)
     assert json.loads(remit("list", "--json").stdout)[0]["version"] == 1
 
 

@@ -451,3 +451,20 @@ def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, s
     visitor.forgive("status of 412")
     assert scene.tenant.admin.get(f"/v1/policies/{policy}").json()["managedBy"] is None
     assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204
+
+
+def test_a_webhook_is_made_for_some_events_only(visit, scene, receiver):
+    """What is written in the form is what the webhook has, and the list says it; an empty field narrows nothing."""
+    page = visit("admin").open("/console/webhooks", "Webhooks")
+    press(page.get_by_role("button", name="New webhook"))
+    form = page.get_by_role("dialog")
+    form.get_by_label("Address").fill(receiver.url)
+    press(form.get_by_text("Only some of them"))
+    form.get_by_label("Tools").fill("refund.*, payment.send")
+    form.get_by_label("Codes").fill(" ")
+    confirm(page, "Create")
+    secret_of(page)
+    page.get_by_text("Only tools refund.* or payment.send").wait_for()
+    [made] = scene.tenant.admin.get("/v1/webhooks").json()
+    assert made["only"] == {"tools": ["refund.*", "payment.send"]}
+    assert scene.tenant.admin.delete(f"/v1/webhooks/{made['id']}").status_code == 204

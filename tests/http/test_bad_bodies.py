@@ -7,6 +7,7 @@ import pytest
 
 from app.model.agents import REFERENCE_RULES
 from app.model.rules import TYPES
+from app.model.webhooks import ENTRY_CODES
 
 HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\n", "unassigned": "\u0378"}
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}
@@ -241,9 +242,21 @@ def test_a_wrong_change_of_a_policy_leaves_it_as_it_was(tenant, agent, fields, p
 OTHERS = {
     "a share of nothing": (
         "/v1/webhooks",
-        {"url": "https://x.example", "events": ["decision.denied"], "denied": {"sample": 0}},
-        "$.denied.sample",
+        {"url": "https://x.example", "events": ["decision.denied"], "only": {"sample": 0}},
+        "$.only.sample",
         "must be a number above 0 and at most 1, not 0",
+    ),
+    "events of no code": (
+        "/v1/webhooks",
+        {"url": "https://x.example", "events": ["decision.denied"], "only": {"codes": ["denied"]}},
+        "$.only.codes[0]",
+        f"must be one of {', '.join(ENTRY_CODES)}",
+    ),
+    "events of a pattern in the middle": (
+        "/v1/webhooks",
+        {"url": "https://x.example", "events": ["decision.denied"], "only": {"tools": ["a*b"]}},
+        "$.only.tools[0]",
+        '"a*b": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else',
     ),
     "key without name": (
         "/v1/api-keys",

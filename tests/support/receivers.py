@@ -9,7 +9,8 @@ from standardwebhooks import Webhook
 class Receiver:
     """Listens on a port of its own. answers: statuses for the next requests (None = no answer), then 204 for all.
 
-    location: where a redirect leads. retry_after: the header of every 429 and 503. got: headers and body of each.
+    location: where a redirect leads. retry_after: the header of every 429 and 503. got: headers, with the path, and
+    body of each.
     """
 
     def __init__(self) -> None:
@@ -25,7 +26,8 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 with receiver.came:
-                    receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                    headers = {name.lower(): value for name, value in self.headers.items()}
+                    receiver.got.append((headers | {":path": self.path}, body))
                     status = receiver.answers.pop(0) if receiver.answers else 204
                     ended = receiver._ended
                     receiver.came.notify_all()

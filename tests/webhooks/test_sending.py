@@ -113,7 +113,7 @@ def test_a_breaker_that_suspends_an_agent_is_told_with_its_cause(tenant, receive
 def test_a_breaker_that_denies_is_told_with_the_denial_that_filled_it(tenant, receiver, sending):
     """And with the calls that it denies, but not with the denials before."""
     webhook = subscribe(
-        tenant, receiver.url, events=["decision.denied"], denied={"ruleTypes": ["denial_breaker"], "sample": 1}
+        tenant, receiver.url, events=["decision.denied"], only={"ruleTypes": ["denial_breaker"], "sample": 1}
     )
     agent_id = tenant.new_agent()["id"]
     terms = {"maxDenials": 2, "windowSeconds": 60, "action": "deny", "per": ["context.session"]}
@@ -169,7 +169,7 @@ def test_denials_can_be_narrowed_by_rule_and_by_share(tenant, receiver, sending)
     """The share depends on the entry's id, so every sender chooses the same."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, DENY)
-    subscribe(tenant, receiver.url, events=["decision.denied"], denied={"ruleTypes": ["tool_denylist"], "sample": 0.5})
+    subscribe(tenant, receiver.url, events=["decision.denied"], only={"ruleTypes": ["tool_denylist"], "sample": 0.5})
     for _ in range(40):
         tenant.authorize(agent_id, "rm")
     for _ in range(3):
@@ -178,6 +178,75 @@ def test_denials_can_be_narrowed_by_rule_and_by_share(tenant, receiver, sending)
     tools = [json.loads(body)["data"]["entry"]["toolName"] for _, body in receiver.got]
     assert set(tools) == {"rm"}
     assert 5 <= len(tools) <= 35
+
+
+def test_events_about_calls_are_narrowed_by_agent_group_tool_policy_and_code(tenant, person, receiver, sending):
+    """Each alone, and two together; a policy counts if any of its rules asked."""
+    one = tenant.new_agent(alias="one", groups=["production"])["id"]
+    other = tenant.new_agent()["id"]
+    policies = [tenant.new_policy(each, ALLOW, ASK, DENY)["id"] for each in (one, other)]
+    fields = {
+        "agent": {"agents": ["one"]},
+        "group": {"groups": ["production", "none"]},
+        "tool": {"tools": ["refund.*"]},
+        "policy": {"policies": [policies[1]]},
+        "asks-too": {"policies": [tenant.new_policy(one, ASK, name="asks, too", kind="guardrail")["id"]]},
+        "code": {"codes": ["approval_denied", "not_allowlisted"]},
+        "both": {"agents": [other], "tools": ["rm"]},
+    }
+    events = ["approval.requested", "approval.decided", "decision.denied"]
+    for name, only in fields.items():
+        made = subscribe(tenant, f"{receiver.url}/{name}", events=events, only=only)
+        assert made["only"] == ({"agents": [one]} if name == "agent" else only)
+    for each in (one, other):
+        approval_id = ask(tenant, each)["approval"]["id"]
+        assert person.post(f"/v1/approvals/{approval_id}/deny", json={}).status_code == 200
+        tenant.authorize(each, "rm")
+
+    sending.round()
+
+    told = {name: set() for name in fields}
+    for headers, body in receiver.got:
+        event = json.loads(body)
+        told[headers[":path"].rsplit("/", 1)[1]].add((event["type"], event["data"]["entry"]["agentId"]))
+    asked, decided, denied = ({(event, one), (event, other)} for event in events)
+    assert told == {
+        "agent": {each for each in asked | decided | denied if each[1] == one},
+        "group": {each for each in asked | decided | denied if each[1] == one},
+        "tool": asked | decided,
+        "policy": {each for each in asked | decided | denied if each[1] == other},
+        "asks-too": {each for each in asked | decided if each[1] == one},
+        "code": decided | denied,
+        "both": {("decision.denied", other)},
+    }
+
+
+def test_changes_are_narrowed_by_policy_and_by_agent(tenant, receiver, sending):
+    """A policy's changes by policy, a suspension by agent and group; what narrows other things lets them pass."""
+    one, other = (tenant.new_agent(groups=[each])["id"] for each in ("a", "b"))
+    policies = [tenant.new_policy(each)["id"] for each in (one, other)]
+    for name, only in {
+        "policy": {"policies": policies[:1]},
+        "agent": {"agents": [one]},
+        "group": {"groups": ["b"]},
+        "tool": {"tools": ["rm"]},
+    }.items():
+        subscribe(tenant, f"{receiver.url}/{name}", events=["policy.changed", "agent.suspended"], only=only)
+    for agent_id, policy_id in zip((one, other), policies, strict=True):
+        assert tenant.admin.patch(f"/v1/policies/{policy_id}", json={"priority": 7}).status_code == 200
+        assert tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": "suspended"}).status_code == 200
+
+    sending.round()
+
+    told = {}
+    for headers, body in receiver.got:
+        told.setdefault(headers[":path"].rsplit("/", 1)[1], set()).add(json.loads(body)["data"]["change"]["resourceId"])
+    assert told == {
+        "policy": {policies[0], one, other},
+        "agent": {*policies, one},
+        "group": {*policies, other},
+        "tool": {*policies, one, other},
+    }
 
 
 def test_a_failed_event_is_retried_and_blocks_no_other(tenant, receiver, sending):

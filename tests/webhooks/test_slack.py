@@ -35,7 +35,8 @@ def message(parameters, reason="why", tool="refund.create", name="runtime", cont
     """The message about a call that waits."""
     entry = {"agentId": "agent", "toolName": tool, "reason": reason, "parameters": parameters}
     approval = {"id": APPROVAL_ID, "status": "pending", "expiresAt": "2026-11-20T12:00:00Z"}
-    approval |= {"requestedBy": {"name": name}, "parameters": parameters, "context": context or {}}
+    approval |= {"requestedBy": {"name": name}, "parameters": parameters, "context": context or {}, "reason": reason}
+    approval |= {"required": 2, "needs": f"2 people in {tool}", "approvals": [{"verdict": "approved"}]}
     data = {"workspaceId": "ws", "agentName": agent, "entry": entry, "approval": approval}
     return slack_message("approval.requested", json.loads(json.dumps(data)), f"{CONSOLE}/approvals/")
 
@@ -77,11 +78,16 @@ def test_a_message_reads_well():
     """It has what happened, the call, the reason, and where to decide."""
     made = message({"amount": 900, "order": "A-17"}, reason='"refund.create" needs a person\'s approval')
     section, heading, call, link = made["blocks"][1]["elements"]
-    assert made["text"] == "A call waits for a person: night bot · refund.create"
+    assert (
+        made["text"]
+        == "A call waits for a person: night bot · refund.create · needs 2 people in refund.create · 1 of 2"
+    )
     assert "".join(each["text"] for each in section["elements"]).split("\n") == [
         "Agent: night bot · agent",
         "Tool: refund.create",
         'Reason: "refund.create" needs a person\'s approval',
+        "Needs: 2 people in refund.create",
+        "Approved by: 1 of 2",
         "Asked by: runtime",
         "Status: pending",
         "Expires: 2026-11-20T12:00:00Z",
@@ -89,6 +95,27 @@ def test_a_message_reads_well():
     assert heading["elements"][0]["text"] == "Parameters: "
     assert call["elements"][0]["text"] == 'amount = 900\norder = "A-17"'
     assert link["elements"][0]["url"] == f"{CONSOLE}/approvals/{APPROVAL_ID}"
+
+
+def test_a_verdict_says_what_it_is_and_how_many_more_must_approve():
+    """The title is of the verdict; every reason why people were asked is there, however many there are."""
+    reasons = "; ".join(f"Parameter {number} is above the maximum, which is {number * 1000}" for number in range(10))
+    approval = {"id": APPROVAL_ID, "status": "pending", "expiresAt": "2026-11-20T12:00:00Z", "reason": reasons}
+    approval |= {"requestedBy": {"name": "runtime"}, "required": 2, "needs": "2 people", "parameters": {}}
+    approval["approvals"] = [{"verdict": "approved"}]
+    for status, code, title in (
+        ("pending", "approval_approved", "1 of 2 people have approved a call"),
+        ("approved", "approval_approved", "A call was approved"),
+        ("denied", "approval_denied", "A call was denied"),
+        ("cancelled", "approval_cancelled", "A call was withdrawn"),
+    ):
+        entry = {"agentId": "agent", "toolName": "pay", "reason": 'Word by "ann": fine', "code": code}
+        entry["decidedBy"] = {"name": "ann", "via": "console"}
+        data = {"agentName": "night bot", "entry": entry, "approval": approval | {"status": status}}
+        made = slack_message("approval.decided", data)
+        assert made["blocks"][0]["text"]["text"] == title
+        lines = "".join(each["text"] for each in elements(made["blocks"][1])).split("\n")
+        assert {'Decided: Word by "ann": fine', "Decided by: ann (console)", f"Reason: {reasons}"} <= set(lines)
 
 
 def test_every_other_event_has_a_message_too():

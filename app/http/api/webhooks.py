@@ -5,19 +5,19 @@ from typing import Annotated, Any, ClassVar
 from litestar import Response
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
+from app.errors import AgentNotFound, LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
 from app.http.bodies import Body
 from app.http.endpoint import NO_STORE, endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG
-from app.http.references import id_in_path
+from app.http.references import agents_named, id_in_path
 from app.http.views import as_view
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.fields import Count, CreatedAt, Id, Timestamp, UpdatedAt, VersionNumber
 from app.model.requests import NewSecret, NewWebhook, WebhookChanges, given
 from app.model.times import rfc3339
-from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
+from app.model.webhooks import EventFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
 from app.replica import Records, Services
 from app.store.optimistic import Versions
 from app.webhooks.attempts import DeliveryView, UnsentView
@@ -41,7 +41,7 @@ class WebhookView(Struct, frozen=True, kw_only=True, rename="camel"):
     url: Where events go.
     events: The types of events it receives.
     format: How an event is written.
-    denied: Which denials it receives; null = all.
+    only: Which of these events it receives; null = all.
     enabled: Whether it receives events.
     secrets: Those that sign, the newest last.
     secret: The newest secret. Shown only when the webhook is created and when its secret is rotated.
@@ -56,7 +56,7 @@ class WebhookView(Struct, frozen=True, kw_only=True, rename="camel"):
     url: str
     events: list[WebhookEvent]
     format: WebhookFormat
-    denied: DeniedFilter | None
+    only: EventFilter | None
     enabled: bool
     secrets: list[SecretView]
     secret: Annotated[str, Meta(extra_json_schema={"pattern": "^whsec_"})] | UnsetType = UNSET
@@ -122,7 +122,7 @@ _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
     "/v1/webhooks",
     **_ADMIN,
     status=201,
-    errors=(LimitReached,),
+    errors=(AgentNotFound, LimitReached),
     headers=ETAG,
     litestar={"response_headers": NO_STORE},
 )
@@ -140,7 +140,7 @@ async def create_webhook(
         data.url,
         data.events,
         format=data.format,
-        denied=data.denied,
+        only=await _resolved(services.records, caller, data.only),
         secret=data.secret or None,
         by=by,
     )
@@ -161,7 +161,13 @@ async def get_webhook(webhook_id: str, caller: Caller, records: Records) -> Resp
     return await _shown(records, await records.webhooks.get(caller.workspace_id, _known(webhook_id)), caller)
 
 
-@endpoint("PATCH", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict), headers=ETAG)
+@endpoint(
+    "PATCH",
+    "/v1/webhooks/{webhook_id}",
+    **_ADMIN,
+    errors=(AgentNotFound, WebhookNotFound, VersionConflict),
+    headers=ETAG,
+)
 async def update_webhook(
     webhook_id: str, data: UpdateWebhook, caller: Caller, services: Services, if_match: Versions, by: ChangedBy
 ) -> Response[WebhookView]:
@@ -172,7 +178,10 @@ async def update_webhook(
     known, webhooks = _known(webhook_id), services.records.webhooks
     if data.url is not UNSET:
         services.consequences.require_destination(data.url, "$.url")
-    changed = await webhooks.update(caller.workspace_id, known, **given(data), if_match=if_match, by=by)
+    changes = given(data)
+    if data.only is not UNSET:
+        changes["only"] = await _resolved(services.records, caller, data.only)
+    changed = await webhooks.update(caller.workspace_id, known, **changes, if_match=if_match, by=by)
     return await _shown(services.records, changed, caller)
 
 
@@ -251,6 +260,13 @@ async def _shown(
     """The webhook with its version as ETag, and how far its events have been sent."""
     [state] = await records.webhooks.states(caller.workspace_id, [webhook.id])
     return Response(WebhookView.of(webhook, state, secret), headers=version_header(webhook.version))
+
+
+async def _resolved(records: Records, caller: Caller, only: EventFilter | None) -> EventFilter | None:
+    """The filter with ids instead of aliases. Raises AgentNotFound."""
+    if only is None or only.agents is UNSET:
+        return only
+    return structs.replace(only, agents=await agents_named(records, caller, only.agents))
 
 
 def _known(webhook_id: str) -> str:

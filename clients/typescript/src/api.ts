@@ -1916,10 +1916,10 @@ export interface components {
              */
             format?: components["schemas"]["WebhookFormat"];
             /**
-             * @description Which denials to send with `decision.denied`; null or left out = all.
+             * @description Which of these events to send; null or left out = all.
              * @default null
              */
-            denied?: components["schemas"]["DeniedFilter"] | null;
+            only?: components["schemas"]["EventFilter"] | null;
             /** @description The signing secret: whsec_ and 24 to 64 bytes in base64. Generated if left out. */
             secret?: string;
         };
@@ -1933,14 +1933,21 @@ export interface components {
          * @enum {string}
          */
         WebhookFormat: "slack" | "standard";
-        /** @description Which denials are sent. */
-        DeniedFilter: {
-            /** @description Only those decided by rules of these types, and with `denial_breaker` also those that filled one; all if left out. */
+        /** @description Which events are sent; each field that is given narrows those that say such a thing, and leaves the others. */
+        EventFilter: {
+            /** @description Only those about these agents, by id or alias; an alias is resolved now. */
+            agents?: string[];
+            /** @description Only those about agents that are in one of these groups when the event is sent. */
+            groups?: string[];
+            /** @description Only those about calls of these tools: names, `prefix*`, or `*`. */
+            tools?: string[];
+            /** @description Only those about these policies, or about calls that a rule of theirs decided or asked about; by id. */
+            policies?: string[];
+            /** @description Only those about entries of the log with one of these codes, such as `approval_denied` or `quota_full`. */
+            codes?: ("allowed" | "approval_required" | "default_deny" | "tool_denied" | "not_allowlisted" | "parameter_invalid" | "schema_invalid" | "quota_full" | "budget_spent" | "too_many_denials" | "outside_hours" | "sequence_forbidden" | "request_not_pinned" | "rule_failed" | "approvals_full" | "batch_refused" | "agent_suspended" | "agent_revoked" | "approval_approved" | "approval_denied" | "approval_cancelled" | "approval_expired")[];
+            /** @description Only denials decided by rules of these types, and with `denial_breaker` also those that filled one. */
             ruleTypes?: string[];
-            /**
-             * @description The share of them to send, above 0 and up to 1, chosen by the entry's id; all if left out.
-             * @default 1
-             */
+            /** @description The share of denials to send, above 0 and up to 1, chosen by the entry's id; all if left out. */
             sample?: number;
         };
         /** @description What to change; fields that are left out stay. */
@@ -1951,8 +1958,8 @@ export interface components {
             events?: components["schemas"]["WebhookEvent"][];
             /** @description How an event is written. */
             format?: components["schemas"]["WebhookFormat"];
-            /** @description Which denials to send; null = all. */
-            denied?: components["schemas"]["DeniedFilter"] | null;
+            /** @description Which of these events to send, instead of what narrowed them before; null = all. */
+            only?: components["schemas"]["EventFilter"] | null;
             /** @description Whether it receives events. When enabled again, it receives events from then on. */
             enabled?: boolean;
         };
@@ -3582,6 +3589,8 @@ export interface components {
              * @description The policy that escalated the call.
              */
             policyId: string | null;
+            /** @description Every policy with a rule that asked. */
+            policies: string[];
             /** @description The rule that escalated the call. */
             rule: components["schemas"]["RuleRef"] | null;
             /** @description Why a person must approve. */
@@ -3592,6 +3601,8 @@ export interface components {
             requests: number;
             /** @description How many people must approve. */
             required: number;
+            /** @description Who must approve, in words, such as `2 people in finance who have signed in within 300 seconds`. */
+            needs: string;
             /** @description Who may decide: a person who meets all of these; left out = whoever has the scope `approve`. */
             approvers?: components["schemas"]["Approvers"][];
             /** @description How long ago, in seconds, their sign-in may be; left out = it does not matter. */
@@ -4103,8 +4114,8 @@ export interface components {
             events: components["schemas"]["WebhookEvent"][];
             /** @description How an event is written. */
             format: components["schemas"]["WebhookFormat"];
-            /** @description Which denials it receives; null = all. */
-            denied: components["schemas"]["DeniedFilter"] | null;
+            /** @description Which of these events it receives; null = all. */
+            only: components["schemas"]["EventFilter"] | null;
             /** @description Whether it receives events. */
             enabled: boolean;
             /** @description Those that sign, the newest last. */

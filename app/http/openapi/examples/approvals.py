@@ -17,11 +17,13 @@ APPROVAL = {
     "hides": False,
     "parametersDigest": "5eed" * 16,
     "policyId": POLICY,
+    "policies": [POLICY],
     "rule": {"index": 1, "type": "parameter_constraint"},
     "reason": 'Parameter "amount" is 900, above the maximum 500',
     "requestedBy": {"keyId": KEY, "name": "booking runtime"},
     "requests": 1,
     "required": 1,
+    "needs": "a person",
     "approvals": [],
     "accessRequest": {
         "context": {"business_justification": "The flight was cancelled"},

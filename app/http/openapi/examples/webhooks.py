@@ -14,10 +14,16 @@ CREATE_WEBHOOK = {
         "events": ["approval.requested"],
         "format": "slack",
     },
+    "payments that wait, for those who look after them": {
+        "url": "https://hooks.slack.com/services/T000/B000/YYYY",
+        "events": ["approval.requested", "approval.decided"],
+        "format": "slack",
+        "only": {"groups": ["production"], "tools": ["payment.*"]},
+    },
     "one denial in a hundred": {
         "url": "https://siem.example.com/denials",
         "events": ["decision.denied"],
-        "denied": {"ruleTypes": ["tool_denylist", "parameter_constraint"], "sample": 0.01},
+        "only": {"ruleTypes": ["tool_denylist", "parameter_constraint"], "sample": 0.01},
     },
 }
 UPDATE_WEBHOOK = {"switch it off": {"enabled": False}, "hear of policies": {"events": ["policy.changed"]}}
@@ -29,7 +35,7 @@ WEBHOOK_VIEW = {
     "url": "https://approvals.example.com/remit",
     "events": ["approval.requested", "approval.decided"],
     "format": "standard",
-    "denied": None,
+    "only": None,
     "enabled": True,
     "secrets": [{"number": 1, "signsUntil": None}],
     "secret": "whsec_5P9fZm8mzHcWyRnD0Wk4nS2b3oJq0yXvVQ1l6T7uKcE=",

@@ -22,6 +22,15 @@ const EVENTS = [
   "access_request.completed",
 ];
 
+/** @type {[string, string][]} */
+const NARROWED = [
+  ["agents", "Agents, by alias or id"],
+  ["groups", "Groups of agents"],
+  ["tools", "Tools"],
+  ["policies", "Policies, by id"],
+  ["codes", "Codes, such as quota_full"],
+];
+
 export function Screen() {
   const read = useRead(
     "webhooks",
@@ -54,6 +63,7 @@ export function Screen() {
 /** @param {{close: () => void, made: (secret: string) => void}} props */
 function New({ close, made }) {
   const [events, setEvents] = useState(["approval.requested"]);
+  const [only, setOnly] = useState(/** @type {Record<string, string>} */ ({}));
   return html`<${Form} title="New webhook" button="Create" close=${close} fields=${[
     { name: "url", label: "Address", required: true, type: "url" },
     {
@@ -66,8 +76,25 @@ function New({ close, made }) {
       value: "standard",
     },
   ]}
-    send=${async (/** @type {Record<string, string>} */ given, /** @type {string} */ reason) => made((await ask("POST", "/v1/webhooks", { body: { ...given, events }, reason })).data.secret)}>
-    <fieldset><legend>Events</legend>${EVENTS.map((each) => html`<label class="check"><input type="checkbox" checked=${events.includes(each)} onChange=${() => setEvents((before) => (before.includes(each) ? before.filter((other) => other !== each) : [...before, each]))} /><code>${each}</code></label>`)}</fieldset><//>`;
+    send=${async (/** @type {Record<string, string>} */ given, /** @type {string} */ reason) => made((await ask("POST", "/v1/webhooks", { body: { ...given, events, only: narrowed(only) }, reason })).data.secret)}>
+    <fieldset><legend>Events</legend>${EVENTS.map((each) => html`<label class="check"><input type="checkbox" checked=${events.includes(each)} onChange=${() => setEvents((before) => (before.includes(each) ? before.filter((other) => other !== each) : [...before, each]))} /><code>${each}</code></label>`)}</fieldset>
+    <details><summary>Only some of them</summary><p class="field-note">Several are separated by commas; a tool may be <code>prefix*</code>.</p>${NARROWED.map(
+      ([name, label]) =>
+        html`<label>${label}<input autocomplete="off" value=${only[name] ?? ""} onInput=${(/** @type {any} */ event) => setOnly({ ...only, [name]: event.target.value })} /></label>`,
+    )}</details><//>`;
+}
+
+/** What narrows the events, as the service takes it; null if nothing does. @param {Record<string, string>} given */
+function narrowed(given) {
+  const lists = Object.entries(given).map(([name, text]) => [
+    name,
+    text
+      .split(",")
+      .map((each) => each.trim())
+      .filter(Boolean),
+  ]);
+  const said = lists.filter(([, list]) => list.length);
+  return said.length ? Object.fromEntries(said) : null;
 }
 
 /** @param {{webhook: Webhook, reload: () => void, reveal: (secret: string) => void}} props */
@@ -100,6 +127,7 @@ function One({ webhook: given, reload, reveal }) {
       <div class="switch" role="group" aria-label="Sending">${[true, false].map((enabled) => html`<${Action} failed=${failed} aria-pressed=${enabled === webhook.enabled} act=${turn(enabled)}>${enabled ? "On" : "Off"}<//>`)}</div>
       <button type="button" class="quiet" onClick=${() => setAsking("rotate")}>New secret…</button><button type="button" class="quiet" onClick=${() => setAsking("delete")}>Delete…</button></header>
     <p><code class="value"><${Text} value=${webhook.url} /></code></p><p>${webhook.events.map((each) => html`<${Tag}>${each}<//> `)}</p>
+    ${webhook.only && html`<p class="small muted">Only ${Object.entries(webhook.only).map(([name, value], place) => html`${place > 0 && ", "}${name} <${Text} value=${[value].flat().join(" or ")} />`)}</p>`}
     <p class="line"><span><b class="number">${webhook.delivered}</b> delivered</span><span><b class="number">${webhook.waiting}</b> waiting</span><span class=${Number(webhook.parked) ? "error" : ""}><b class="number">${webhook.parked}</b> parked</span>${Number(webhook.lost) > 0 && html`<span class="error"><b class="number">${webhook.lost}</b> lost</span>`}
       <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} undelivered events</button>
       <button type="button" class="link" aria-expanded=${tries} onClick=${() => setTries(!tries)}>${tries ? "Hide" : "Show"} attempts</button></p>
