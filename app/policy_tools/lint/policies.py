@@ -18,7 +18,7 @@ from app.model.rules import (
     ToolDenylist,
     ToolGrant,
 )
-from app.pdp.clauses import covers
+from app.model.sequences import covers
 from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.policy_tools.lint.overlaps import Patterns
 from app.policy_tools.lint.rules import breaker_warnings, constraint_warnings, from_request_warnings, hours_warnings
