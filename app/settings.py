@@ -201,7 +201,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Addresses and networks of the load balancers whose X-Forwarded-For Remit trusts, comma-separated."""
 
     audit_backlog_max: Annotated[int, Meta(ge=1_000)] = 2_000_000
-    """Unsealed entries of one workspace beyond which authorize answers 503, so that they do not fill the store."""
+    """Unsealed entries of a workspace at which calls are 503; from half of them on, those of who wrote most of it."""
 
     audit_segment_entries: Annotated[int, Meta(ge=16, le=1_000)] = 512
     """Entries that the compactor seals into one full segment."""

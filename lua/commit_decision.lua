@@ -34,7 +34,7 @@ ARGV[11]      result          outcome if every quota has room: allowed, denied, 
 ARGV[12]      policy          its id, and, if known, a space and its version; "" = none
 ARGV[13]      rule            "<index> <type>"; "" = none
 ARGV[14]      backlog         `room:<entries that the stream may hold unsealed>`: the field of `commits` that holds the
-                              last sequence number for which there is certainly room
+                              last sequence number for which there is certainly room in the first half
 ARGV[15]      patience_us     how long the replica waits for the reply; an upper bound for the time from now to the answer
 ARGV[16]      logged_as       key_id of the entry; of a workload's token, also a space and its subject
 ARGV[11+6i]   newest_spared   quota i: maximum less one: quota i is full while the call at this index is in the window
@@ -64,7 +64,8 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
   stale       the agent is gone, or a version token has changed; nothing written
-  backlog     the stream holds as many entries as it may; nothing written
+  backlog     the stream holds as many entries as it may, or half of them, and the caller wrote most of the newest;
+              nothing written
 WRITES        entry, commits; if allowed, the call in every quota; the key's last use, once a second
 TIME          O(Q log N), Q quotas of N live entries; O(1) for each quota while its maximum stays the same and few
               entries expire
@@ -114,9 +115,25 @@ end
 -- The stream grows by one entry per sequence number: measured once, its room also tells up to which number it lasts.
 local has_room_until
 if state.status == 'committed' and not (sequence <= (tonumber(last[5]) or 0)) then
-  local room = tonumber(string.match(backlog, '%d+')) - call('XLEN', audit_stream)
-  has_room_until = string.format('%.0f', sequence + math.min(room, 1000) - 1)
-  if room <= 0 then state.status = 'backlog' end
+  local most, entries = tonumber(string.match(backlog, '%d+')), call('XLEN', audit_stream)
+  local half = math.ceil(most / 2) - entries
+  if half > 0 then
+    has_room_until = string.format('%.0f', sequence + math.min(half, 1000) - 1)
+  elseif entries >= most then
+    state.status = 'backlog'
+  else
+    -- The other half is for callers who did not write most of the newest entries: nobody can take all of the room.
+    local own = 0
+    for _, entry in ipairs(call('XREVRANGE', audit_stream, '+', '-', 'COUNT', 8)) do
+      local fields, id, subject = entry[2], '', ''
+      for i = 1, #fields, 2 do
+        if fields[i] == 'keyId' then id = fields[i + 1] end
+        if fields[i] == 'subject' then subject = ' ' .. fields[i + 1] end
+      end
+      if id .. subject == logged_as then own = own + 1 end
+    end
+    if own >= 6 then state.status = 'backlog' end
+  end
 end
 if state.status ~= 'committed' then
   return {state.status, decision_id, time_text, 0, 0, 0}

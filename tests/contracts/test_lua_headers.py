@@ -192,7 +192,7 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
         for command, key in CALL.findall(body(script.text))
         if key == "audit_stream" and (command.startswith("X") or command == "DEL")
     }
-    reading = {"XLEN", "XRANGE"}
+    reading = {"XLEN", "XRANGE", "XREVRANGE"}
     assert {each for each in touching if each[1] not in reading} == {
         ("commit_decision", "XADD"),
         ("commit_asking", "XADD"),  # the same line

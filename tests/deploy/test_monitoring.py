@@ -42,7 +42,7 @@ SERIES = {
     "RemitDecisionsRefused": (refusals("STORE_UNAVAILABLE", 6), refusals("AGENT_NOT_FOUND", 6)),
     "RemitSlowAnswers": (latency(2), latency(0)),
     "RemitSealingBehind": ({"remit_seal_lag_seconds": "61x200"}, {"remit_seal_lag_seconds": "60x200"}),
-    "RemitLogFillsUp": (backlog(1000001), backlog(1000000)),
+    "RemitLogFillsUp": (backlog(500001), backlog(500000)),
     "RemitLogForked": ({"remit_checkpoint_forks": "1x200"}, {"remit_checkpoint_forks": "0x200"}),
     "RemitClockStepped": (
         {"remit_store_clock_ahead_seconds": "-1.1x200", "remit_quota_time_ahead_seconds": "0x200"},

@@ -5,9 +5,11 @@ import json
 
 import pytest
 from commit_scene import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
+from msgspec.structs import replace
 
 from app.authorize.commit import CommitDecision, Stale
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
+from app.model.api_keys import Caller, Scope
 from app.model.decisions import Decision, Idempotency
 from app.model.plans import Plan
 from app.redis_client.replies import as_record
@@ -297,15 +299,50 @@ async def test_last_use_follows_a_clock_that_steps_back(scene):
 async def test_a_backlog_known_to_have_room_is_not_counted_again(scene):
     """The stream grows by one per sequence number, so the number up to which there is room is stored with it."""
     await scene.commit(WIDE)
-    assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "1000"
+    assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "500"
 
     await scene.commit(WIDE)
 
-    assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "1000"
+    assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "500"
     # Where many may wait, it is counted every thousand entries anyway.
     scene.committing = CommitDecision(scene.runner, scene.clock, 1_000_000)
     await scene.commit(WIDE)
     assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000000") == "1002"
+
+
+async def test_one_key_takes_half_of_the_backlog_and_the_rest_is_for_others(path, workspace_id):
+    """The bound is for all keys together, and one of them may ask faster than the log is sealed."""
+    scene = await Scene(*path, workspace_id, backlog_max=20).enter()
+    greedy = scene.caller
+    for _ in range(10):
+        await scene.commit(WIDE)
+    before = await scene.everything()
+    with pytest.raises(StoreUnavailable, match="backlog"):
+        await scene.commit(WIDE)
+    assert await scene.everything() == before
+
+    other, _ = await scene.keys.create(workspace_id, "other", (Scope.READ,), None, by=BY)
+    scene.caller = Caller(workspace_id, other.id, frozenset((Scope.READ,)))
+    for _ in range(3):
+        await scene.commit(WIDE)
+    scene.caller = greedy
+    for _ in range(6):  # until six of the newest eight entries are its own again
+        await scene.commit(WIDE)
+    with pytest.raises(StoreUnavailable, match="backlog"):
+        await scene.commit(WIDE)
+
+
+async def test_workloads_of_one_issuer_have_a_share_each(path, workspace_id):
+    """Their entries have the same key, and the subject tells them apart."""
+    scene = await Scene(*path, workspace_id, backlog_max=20).enter()
+    scene.caller = replace(scene.caller, logged_as=f"{scene.key.id} spiffe://greedy")
+    for _ in range(10):
+        await scene.commit(WIDE)
+    with pytest.raises(StoreUnavailable, match="backlog"):
+        await scene.commit(WIDE)
+
+    scene.caller = replace(scene.caller, logged_as=f"{scene.key.id} spiffe://other")
+    await scene.commit(WIDE)
 
 
 async def test_a_lowered_bound_applies_to_the_next_commit(scene):

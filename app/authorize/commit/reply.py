@@ -117,4 +117,6 @@ def without_decision(reply: CommitReply) -> Stale | Escalates | Overtaken:
         case "expired":
             raise ApiKeyExpired("The API key has expired")
         case _:
-            raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+            raise StoreUnavailable(
+                "The audit log's unsealed backlog has no room for another entry of this caller; is a compactor running?"
+            )
