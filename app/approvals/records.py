@@ -32,6 +32,7 @@ _LISTED_MS = 2 * KEEP_MS
 _strings = msgspec.json.Decoder(list[str])
 _values = msgspec.json.Decoder(list[CallValue])
 _commands = msgspec.json.Decoder(list[LineCommand])
+_texts = msgspec.json.Decoder(dict[str, str])
 _string = msgspec.json.Decoder(str)
 _approvers = msgspec.json.Decoder(list[Approvers])
 _person = msgspec.json.Decoder(Person)
@@ -77,6 +78,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             decisions=record["decisions"].split(),
             values=_values.decode(record.get("values") or "[]"),
             commands=_commands.decode(record.get("commands") or "[]"),
+            agent_says=_texts.decode(record.get("agent_says") or "{}"),
             plan=_plan(record["plan"]) if record.get("plan") else UNSET,
         )
 

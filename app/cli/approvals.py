@@ -13,7 +13,7 @@ from app.cli.option_types import Uuid, WholeNumber
 from app.cli.options import JSON, Option, filters
 from app.cli.output import Shown, print_json, print_record, print_table, shows
 from app.model.actors import Via
-from app.model.approvals import ApprovalFilters, ApprovalStatus
+from app.model.approvals import NOT_APPROVED, SAYS, ApprovalFilters, ApprovalStatus
 from app.model.text import with_hidden_shown
 from app.model.usual import GRAVE
 
@@ -252,6 +252,8 @@ def print_call(approval: dict[str, Any]) -> None:
     bound = set(approval["boundContext"])
     said = {name: value for part in (approval["accessRequest"] or {}).values() for name, value in part.items()}
     parts = {"parameters": approval["parameters"], "context": approval["context"]}
+    if approval["agentSays"]:
+        parts[f"{SAYS.lower()} ({NOT_APPROVED})"] = approval["agentSays"]
     for title, values in (parts | ({"requested with": said} if said else {})).items():
         click.echo(f"{title}:")
         for name, value in values.items():

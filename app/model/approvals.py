@@ -15,6 +15,8 @@ from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields
 from app.model.text import Name, require_visible
 
 DEFAULT_SECONDS = 900
+SAYS, NOT_APPROVED = "The agent says", "not part of what you approve"
+"""What people read above what the agent says of a call."""
 Seconds = Annotated[int, Meta(ge=60, le=604_800)]
 
 
@@ -31,6 +33,10 @@ class Approvers(Struct, frozen=True, forbid_unknown_fields=True):
             require_visible(f"groups[{index}]", group)
 
 
+Descriptive = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^.\[\]]+$")]
+"""The name of a parameter itself, not of a value within one."""
+
+
 class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a rule that escalates demands of an approval, and what the approval permits.
 
@@ -41,6 +47,8 @@ class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     approvers: Who may decide; if left out, whoever has the scope `approve`.
     fresh: How long ago, in seconds, the identity provider may have seen the credentials of the person who decides; if
     left out, it does not matter, and keys may decide too.
+    descriptive: Parameters that only describe the call: their texts of up to 1 KiB are not part of what is approved, if
+    every rule that can ask about the tool names them here and none reads them.
     """
 
     expires_seconds: Seconds = DEFAULT_SECONDS
@@ -49,6 +57,7 @@ class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     max_uses: Annotated[int, Meta(ge=1, le=1000)] = 1
     approvers: Approvers | UnsetType = UNSET
     fresh: Annotated[int, Meta(ge=30, le=28_800)] | UnsetType = UNSET
+    descriptive: Annotated[list[Descriptive], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
 
     def in_words(self) -> str:
         """Who must approve, such as "2 people in finance who have signed in within 300 seconds"."""
@@ -158,8 +167,10 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     tool_name: The tool that the agent wants to call.
     action: The attempted action.
     parameters: The call's parameters, secrets redacted: whole up to 16 KiB of JSON, otherwise as logged.
+    agent_says: What the agent says of the call in parameters that the rules call `descriptive`: no part of what is
+    approved, nor of `parameters`. Secrets are redacted, and a text ends after 200 characters.
     context: What the caller vouched for, as logged.
-    bound_context: Paths of the context that it is bound to, besides who asks, agent, tool, action and all parameters.
+    bound_context: Paths of the context that it is bound to, besides who asks, agent, tool, action and `parameters`.
     hides: True if a person does not see everything that is bound: something is redacted or shortened.
     parameters_digest: A MAC of the complete call and of who asked. A call with a different one needs its own approval.
     policy_id: The policy that escalated the call.
@@ -213,6 +224,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     decisions: list[Uuid]
     values: list[CallValue]
     commands: list[LineCommand] = []
+    agent_says: dict[str, str] = {}
     plan: PlanPlace | UnsetType = UNSET
 
 

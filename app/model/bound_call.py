@@ -7,7 +7,7 @@ are not normalised (no Unicode normalisation), and numbers are exact at any leng
 so different values never have the same bytes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -15,6 +15,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 FORM = b"remit call 3"
+FORM_WITHOUT_TEXTS = b"remit call 4"
+"""Of a call some of whose texts are not bound; any other has the bytes that it has where no rule is `descriptive`."""
+DESCRIPTIVE_BYTES = 1024
+"""The longest text, in UTF-8, that is not bound."""
 ENTITIES = ("subject", "action", "resource")
 """Paths of the context with the entities of an AuthZEN question."""
 ALWAYS_BOUND = ("session", "user", *ENTITIES)
@@ -47,15 +51,34 @@ decode_exact = msgspec.json.Decoder(float_hook=_written).decode
 """JSON with every number exactly as written: an int, a Decimal, or `_Beyond`, which no arithmetic takes."""
 
 
-def bound_form(asker: str, agent_id: str, tool_name: str, action: str, body: bytes, bound: Mapping[str, Any]) -> bytes:
+def bound_form(
+    asker: str,
+    agent_id: str,
+    tool_name: str,
+    action: str,
+    body: bytes,
+    bound: Mapping[str, Any],
+    descriptive: Collection[str] = (),
+) -> bytes:
     """The bytes of one call.
 
     asker: the root of the key that asks, so that no other key joins its request or uses its approval.
     body: the request as received, found well-formed by `app.http`: no key occurs twice.
     bound: the bound part of the context by path, as decoded by `bound_context`.
+    descriptive: parameters whose texts are not bound; that the call has them is.
     """
     parameters = decode_exact(_question(body).parameters)
-    return b"".join((FORM, *_parts([asker, agent_id, tool_name, action, parameters, dict(bound)])))
+    said = texts_apart(parameters, descriptive)
+    for name in said:
+        del parameters[name]
+    call = [asker, agent_id, tool_name, action, parameters, dict(bound)]
+    return b"".join((FORM_WITHOUT_TEXTS, *_parts([*call, said])) if said else (FORM, *_parts(call)))
+
+
+def texts_apart(parameters: Mapping[str, Any], descriptive: Collection[str]) -> list[str]:
+    """The names, in order, of those descriptive parameters that are not bound: texts of up to 1 KiB."""
+    given = ((name, parameters.get(name)) for name in sorted(descriptive))
+    return [name for name, text in given if isinstance(text, str) and len(text.encode()) <= DESCRIPTIVE_BYTES]
 
 
 def exact_context(body: bytes) -> dict[str, Any]:

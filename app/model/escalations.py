@@ -1,12 +1,14 @@
 """Rules that ask for a person, their terms, and the parts of a call's context they read."""
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from app.language.spellings import folded
 from app.model.approvals import DEFAULT_TERMS, ApprovalTerms, Approvers
 from app.model.command_constraint import CWD
 from app.model.constraints import REQUEST
@@ -57,6 +59,29 @@ def together(escalations: tuple[Escalation, ...]) -> JointTerms:
         approvers=tuple(each.approvers for each in terms if each.approvers is not UNSET),
         fresh=min((each.fresh for each in terms if each.fresh is not UNSET), default=None),
     )
+
+
+def descriptive_names(asking: Iterable[Rule], reading: Collection[Rule]) -> frozenset[str]:
+    """The parameters of a tool whose texts an approval does not bind: all rules that ask name them, none reads them.
+
+    asking: the rules that can ask about the tool. reading: all that cover it.
+    """
+    named = [set(descriptive_in(rule)) for rule in asking]
+    names = set.intersection(*named) if named else set()
+    return frozenset(name for name in names if not any(reads_parameter(rule, name) for rule in reading))
+
+
+def descriptive_in(rule: Rule) -> list[str]:
+    """The parameters that the rule itself calls descriptive."""
+    if isinstance(rule.approval, UnsetType) or isinstance(rule.approval.descriptive, UnsetType):
+        return []
+    return rule.approval.descriptive
+
+
+def reads_parameter(rule: Rule, name: str) -> bool:
+    """True if the rule reads the parameter, in any spelling of its name, something in it, or all parameters."""
+    read = (each.name for each in (*rule.reads(), *rule.reads_besides) if each.of == "parameters")
+    return any(not path or folded(re.split(r"[.\[]", path)[0]) == folded(name) for path in read)
 
 
 def names_in_context(rule: Any) -> Iterator[str]:

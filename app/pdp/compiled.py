@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from app.model.agents import Agent, AgentStatus
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Result, RuleRef
-from app.model.escalations import Escalation, escalation_of, names_in_context
+from app.model.escalations import Escalation, descriptive_in, descriptive_names, escalation_of, names_in_context
 from app.model.marks import marked_pattern, marks_of, own_marks
 from app.model.memories import memory_name
 from app.model.plans import DenialCount, Mark, Plan, Quota
@@ -125,6 +125,18 @@ class CompiledAgent:
     def escalation(self, policy_id: str, rule: RuleRef | None) -> Escalation | None:
         """The approval that this rule asks for if it fails; None if it asks for none."""
         return None if rule is None else self._escalations.get((policy_id, rule.index))
+
+    def descriptive(self, tool: str) -> frozenset[str]:
+        """The parameters of the tool whose texts an approval does not bind."""
+        if not self._describes:
+            return frozenset()
+        asking = (rule.rule for _, rule in self.rules_for(tool) if Result.ESCALATED in rule.results())
+        # A shadow policy may remember what people approve, so what it reads must be part of that.
+        return descriptive_names(asking, [rule.rule for _, rule in (self.combined or self).rules_for(tool)])
+
+    @cached_property
+    def _describes(self) -> bool:
+        return any(descriptive_in(rule.rule) for each in self._enabled for rule in each.rules)
 
     @property
     def compiled_policies(self) -> Iterator[tuple[Policy, Sequence[CompiledRule]]]:

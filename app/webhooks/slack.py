@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from app.model.approvals import NOT_APPROVED, SAYS
 from app.model.text import with_hidden_shown
 from app.model.webhooks import WebhookEvent
 from app.webhooks.events import LOST, TEST
@@ -74,6 +75,8 @@ def _values(call: dict[str, Any]) -> list[dict[str, Any]]:
     for name in ("parameters", "context"):
         if values := call.get(name):
             elements += [_section([(name.capitalize(), "")]), _preformatted(values)]
+    if said := call.get("agentSays"):
+        elements += [_section([(f"{SAYS} ({NOT_APPROVED})", "")]), _preformatted(said)]
     if commands := call.get("commands"):
         elements += [_section([("What the line runs", "")]), _preformatted_lines(_lines(commands))]
     if origins := call.get("values"):

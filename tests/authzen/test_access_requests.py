@@ -93,6 +93,19 @@ def refused(act, *args, **fields):
     return error.value.status, error.value.type
 
 
+def test_a_denial_is_recognised_by_what_is_bound_of_it(tenant, pep):
+    """What only describes the call may read differently when access is requested; anything else may not."""
+    rule = {"type": "approval_required", "tools": ["booking.note"], "approval": {"descriptive": ["text"]}}
+    tenant.new_policy(tenant.admin.get("/v1/agents/alice").json()["id"], rule, kind="guardrail", name="notes")
+    first, other, reworded = (
+        REFUND | {"action": {"name": "note"}, "resource": {"type": "booking", "id": "n", "properties": properties}}
+        for properties in ({"text": "a", "pages": 1}, {"text": "a", "pages": 2}, {"text": "b", "pages": 1})
+    )
+    _, context = pep.evaluate(first)
+    assert refused(pep.submit, pep.submission(other, context), context)[0] == 400
+    assert pep.submit(pep.submission(reworded, context), context)[0] == 202
+
+
 def test_an_access_request_is_completed(tenant, pep):
     """Denied, requested, approved, evaluated again: and only once, as the rule says."""
     decision, context = pep.evaluate(REFUND)

@@ -123,6 +123,18 @@ def test_older_requests_are_shown_first_and_can_be_skipped(tenant, agent_id, ask
         terminal.close()
 
 
+def test_what_the_agent_says_is_printed_apart_from_the_call(tenant, terminal):
+    """Under a title that says what it is, so that nobody takes it for what they approve."""
+    agent = tenant.new_agent()["id"]
+    tenant.new_policy(agent, {**ASK, "tools": ["Bash"], "approval": {"descriptive": ["description"]}})
+    asked = tenant.authorize(agent, "Bash", parameters={"command": "ls", "description": "a\nb"})["approval"]["id"]
+    shown = terminal.until(QUESTION)
+    assert 'parameters:\n  command = "ls"\ncontext:' in shown
+    assert 'the agent says (not part of what you approve):\n  description = "a\\nb"' in shown
+    terminal.type("n")
+    terminal.until(f"approval {asked} is denied")
+
+
 def test_arguments_can_neither_colour_nor_forge_what_is_shown(tenant, agent_id, terminal):
     """Characters that would move the cursor, begin a line or be invisible appear as codes."""
     evil = "x\n  status    approved\x1b[2J\u202e"

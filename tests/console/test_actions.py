@@ -429,6 +429,21 @@ def test_a_shell_line_is_shown_command_by_command(visit, scene):
     assert tenant.admin.post(f"/v1/approvals/{asked['approval']['id']}/deny", json={}).status_code == 200
 
 
+def test_what_the_agent_says_is_shown_below_the_call(visit, scene):
+    """Not among the arguments that are approved."""
+    tenant = scene.tenant
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(
+        agent_id, {"type": "approval_required", "tools": ["Bash"], "approval": {"descriptive": ["description"]}}
+    )
+    asked = tenant.authorize(agent_id, "Bash", parameters={"command": "ls", "description": "Lists <b>files</b>"})
+    page = visit("approve").open(f"/console/approvals/{asked['approval']['id']}", "Approval")
+    said = page.get_by_text("The agent says (not part of what you approve): description Lists <b>files</b>")
+    said.wait_for()
+    assert page.locator("dl.arguments dt").all_inner_texts() == ["command"]
+    assert tenant.admin.post(f"/v1/approvals/{asked['approval']['id']}/deny", json={}).status_code == 200
+
+
 def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, scene):
     """With the reason; taking it over changes nothing else. What somebody else changed meanwhile is said first."""
     source = "https://git.example.com/policies"

@@ -25,9 +25,10 @@ def written(value):
     return f"{'-' * sign}{int(''.join(map(str, digits)))}.0e{exponent}"
 
 
-def form(parameters, agent="a", tool="t", bound=(), asker="k", action="authorize"):
+def form(parameters, agent="a", tool="t", bound=(), asker="k", action="authorize", descriptive=()):
     """The form of a call with these parameters, given as JSON text."""
-    return bound_form(asker, agent, tool, action, f'{{"parameters":{parameters}}}'.encode(), dict(bound))
+    body = f'{{"parameters":{parameters}}}'.encode()
+    return bound_form(asker, agent, tool, action, body, dict(bound), descriptive)
 
 
 def is_number(value):
@@ -129,3 +130,39 @@ def test_an_approval_binds_who_asks_agent_tool_action_and_context():
 def test_numbers_of_the_context_are_exact():
     """They are compared as written, not as floats."""
     assert str(exact_context(b'{"context": {"limit": 0.10000000000000000555}}')["limit"]) == "0.10000000000000000555"
+
+
+NAMES = st.sampled_from(["note", "memo", "Note", "note ", "x", ""])
+TEXTS = st.text(max_size=5) | st.sampled_from(["a" * 1024, "a" * 1025, "é" * 512, "é" * 513])
+CALLS = st.dictionaries(NAMES, TEXTS | VALUES, max_size=4)
+
+
+def shown(call, descriptive):
+    """The call as people approve it: a text that only describes it is there, and nobody cares what it says."""
+    return {
+        name: "…" if name in descriptive and isinstance(value, str) and len(value.encode()) <= 1024 else value
+        for name, value in call.items()
+    }
+
+
+EDITS = st.lists(st.tuples(NAMES, TEXTS | VALUES | st.just(...)), max_size=2)
+
+
+@given(CALLS, EDITS, st.sets(st.sampled_from(["note", "memo"])))
+def test_a_near_call_is_the_same_exactly_if_only_texts_that_describe_it_differ(call, edits, descriptive):
+    """Whatever is edited, added or taken away, and however its name is spelled."""
+    near = call | {name: value for name, value in edits if value is not ...}
+    for name, value in edits:
+        if value is ...:
+            near.pop(name, None)
+    forms = {form(written(each), descriptive=descriptive) for each in (call, near)}
+    one, other = (shown(each, descriptive) for each in (call, near))
+    assert (len(forms) == 1) == same(one, other)
+
+
+def test_the_form_says_which_texts_are_left_out():
+    """A call that has none has the form that it has without such a rule, so replicas agree while rules change."""
+    both = '{"note": "a", "memo": "a"}'
+    assert form(both) == form(both, descriptive={"x"}) != form(both, descriptive={"note"})
+    assert form(both, descriptive={"note"}) != form(both, descriptive={"memo"})
+    assert form('{"note": "…"}') != form('{"note": "…"}', descriptive={"note"})

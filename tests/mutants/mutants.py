@@ -342,8 +342,8 @@ LUA = [
     Mutant(
         "another-key-uses-an-approval",
         "app/model/bound_call.py",
-        "_parts([asker, agent_id,",
-        "_parts([agent_id,",
+        "call = [asker, agent_id,",
+        "call = [agent_id,",
         "an approval is only for the key that asked",
     ),
     Mutant(

@@ -42,6 +42,10 @@ DENY = {"type": "tool_denylist", "tools": ["refund.delete"]}
 ASK = {"type": "approval_required", "tools": ["refund.create"]}
 
 
+def describing(*names):
+    return {**ASK, "approval": {"descriptive": list(names)}}
+
+
 def limit(*tools):
     return {"type": "rate_limit", "tools": list(tools), "rateLimit": {"maxCalls": 5, "windowSeconds": 60}}
 
@@ -379,6 +383,14 @@ EARNED = {
         [policy(mail(to="exact", body="text", cc="exact", bcc="exact", urgency="text"))],
         (Code.NOT_IN_REQUESTS, "$.rules[0].parameters.urgency.fromRequest"),
     ),
+    "a description that another rule reads": (
+        [policy(GRANT, describing("note")), policy(of_tool("*", "note.text"), name="o", kind="guardrail")],
+        (Code.DESCRIPTIVE_IS_BOUND, "$.rules[1].approval.descriptive[0]"),
+    ),
+    "a description that another rule that asks does not name": (
+        [policy(GRANT, describing("memo", "note"), describing("note"))],
+        (Code.DESCRIPTIVE_IS_BOUND, "$.rules[1].approval.descriptive[0]"),
+    ),
     "the same breaker twice": (
         [policy(breaker(20), breaker(20), kind="guardrail")],
         (Code.BREAKER_NEVER_FULL, "$.rules[1].denialBreaker"),
@@ -499,6 +511,13 @@ NOT_EARNED = {
     "windows of different priorities": [
         policy(BOUNDED, window("refund.create", allowedHours=[9])),
         policy(BOUNDED, window("refund.create", allowedHours=[10]), name="other", priority=7),
+    ],
+    "a description that is bound for one of two tools": [
+        policy({**describing("note"), "tools": ["refund.create", "t"]}, {**ASK, "tools": ["t"]}, kind="guardrail"),
+    ],
+    "descriptions that every rule that asks names": [
+        policy(GRANT, describing("note"), describing("note")),
+        policy({**constrained("note", minLength=1), "tools": ["t"]}, name="other tools", kind="guardrail"),
     ],
     "windows of different tools": [
         policy(ALLOW, window("refund.create", allowedHours=[9]), window("refund.list", allowedHours=[10]))

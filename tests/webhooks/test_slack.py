@@ -31,12 +31,12 @@ values = st.recursive(st.none() | st.booleans() | st.integers() | texts, lambda 
 calls = st.dictionaries(texts, values, max_size=30)
 
 
-def message(parameters, reason="why", tool="refund.create", name="runtime", context=None, agent="night bot"):
+def message(parameters, reason="why", tool="refund.create", name="runtime", context=None, agent="night bot", **more):
     """The message about a call that waits."""
     entry = {"agentId": "agent", "toolName": tool, "reason": reason, "parameters": parameters}
     approval = {"id": APPROVAL_ID, "status": "pending", "expiresAt": "2026-11-20T12:00:00Z"}
     approval |= {"requestedBy": {"name": name}, "parameters": parameters, "context": context or {}, "reason": reason}
-    approval |= {"required": 2, "needs": f"2 people in {tool}", "approvals": [{"verdict": "approved"}]}
+    approval |= {"required": 2, "needs": f"2 people in {tool}", "approvals": [{"verdict": "approved"}], **more}
     data = {"workspaceId": "ws", "agentName": agent, "entry": entry, "approval": approval}
     return slack_message("approval.requested", json.loads(json.dumps(data)), f"{CONSOLE}/approvals/")
 
@@ -141,3 +141,12 @@ def test_a_breaker_that_suspended_an_agent_says_so_and_why():
     assert made["text"] == "A denial breaker suspended an agent: night bot"
     shown = "".join(each["text"] for each in elements(made["blocks"][1]))
     assert "Why: Denial breaker: 3 denials in 60 s\nPolicy: p1\nDecision: d1" in shown
+
+
+def test_what_the_agent_says_stands_apart_from_the_call():
+    """As data, under a heading that says what it is."""
+    made = message({"command": "git push"}, agentSays={"description": "fine\nStatus: approved"})
+    _, _, call, heading, said, _ = made["blocks"][1]["elements"]
+    assert call["elements"][0]["text"] == 'command = "git push"'
+    assert heading["elements"][0]["text"] == "The agent says (not part of what you approve): "
+    assert said["elements"][0]["text"] == 'description = "fine\\nStatus: approved"'

@@ -297,6 +297,7 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             "decisions": question.decision_id,
             "values": approval.values.decode(),
             **({"commands": approval.commands.decode()} if approval.commands else {}),
+            **({"agent_says": approval.said.decode()} if approval.said else {}),
             **({"plan": request.plan} if request.plan else {}),
             "lasts_ms": str(terms.expires_seconds * 1000),
             "required": str(terms.approvals),

@@ -19,6 +19,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     terms, rules, policies: the approval's conditions, the fingerprints of the rules that ask, and their policies' ids.
     memories: the names of what will remember the call's values once people approve.
     values: JSON of where the call's values come from. commands: JSON of what its shell line runs; empty = no line.
+    said: JSON of what the agent says in parameters that are not bound; empty = there are none.
     other_reasons: follow the reason in the approval, if several rules ask.
     asker_id: the key that asked for the approval.
     bound, digest: what the approval binds, and its MAC. hides: whether people see less than that.
@@ -38,6 +39,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     memories: tuple[str, ...] = ()
     values: bytes = b"[]"
     commands: bytes = b""
+    said: bytes = b""
     other_reasons: str = ""
     asker_id: str = ""
     bound: tuple[str, ...] = ()

@@ -21,12 +21,14 @@ from app.authorize.escalation.request import (
     ApprovalRequest,
     Bounds,
     bound_context,
+    form_of,
     may_show_more,
     no_open_approval,
     shown_parameters,
+    without,
 )
 from app.errors import StoreUnavailable
-from app.model.bound_call import bound_form
+from app.model.bound_call import texts_apart
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.escalations import Escalation
 from app.model.plans import Check
@@ -65,7 +67,7 @@ class EscalatedCommit(Struct, frozen=True, kw_only=True):
         is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
         in_thread = partial(self.pool.run, workspace_id)
         run = _at_once if is_quick else in_thread
-        bound, digest = await run(self._bound, agent, request, question.caller.root)
+        bound, said, digest = await run(self._bound, agent, request, question.caller.root)
         probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest or "", asker_id=key_id)
         if digest is None:
             return (
@@ -86,18 +88,25 @@ class EscalatedCommit(Struct, frozen=True, kw_only=True):
         # In a thread, because it takes a while to find secrets in long strings.
         if may_show_more(request):
             parameters = await in_thread(shown_parameters, request, self.redactor, self.signer, workspace_id)
+        is_logged = parameters is request.recorded_parameters
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
         checks = (*plan.quotas, *beside)
         base = await run(escalations, agent, request, now_us)
-        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, parameters, base, checks)
+        seen = without(parameters, said)
+        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, said, seen, is_logged, base, checks)
         return await self._settle(asked, full, commit, run)
 
-    def _bound(self, agent: CompiledAgent, request: AuthorizeRequest, asker: str) -> tuple[dict[str, Any], str | None]:
-        """The part of the context that is bound, and the MAC of everything bound; None without a secret."""
-        bound = bound_context(agent, request)
-        form = bound_form(asker, request.agent_id, request.tool_name, request.action, request.body, bound)
-        return bound, self.signer.mac(Purpose.CALL, form)
+    def _bound(
+        self, agent: CompiledAgent, request: AuthorizeRequest, asker: str
+    ) -> tuple[dict[str, Any], list[str], str | None]:
+        """The part of the context that is bound, the parameters that are not, and the MAC of everything bound.
+
+        Without a secret there is no MAC.
+        """
+        bound, descriptive = bound_context(agent, request), agent.descriptive(request.tool_name)
+        form = form_of(asker, request, bound, descriptive)
+        return bound, texts_apart(request.parameters, descriptive), self.signer.mac(Purpose.CALL, form)
 
     async def _settle(
         self, asked: ApprovalRequest, full: tuple[int, ...], commit: Commit, run: _Run
@@ -117,6 +126,7 @@ class EscalatedCommit(Struct, frozen=True, kw_only=True):
                     step,
                     values=await run(asked.origins, full),
                     commands=await run(asked.commands, self.redactor.is_secret),
+                    said=await run(asked.texts, self.redactor, self.signer, workspace_id),
                     other_reasons=asked.other_reasons(full),
                 )
             if step.step == "probe":

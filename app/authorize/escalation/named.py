@@ -64,7 +64,8 @@ class NamedApprovals:
         asked_by = record.get("key_id", "")
         if caller.root != (await self._client.call("HGET", keyspace.key(asked_by), "root") or asked_by):
             raise no_open_approval()
-        is_of_call = is_bound(record["digest"], caller, request, bound_context(agent, request), self._signer)
+        bound, descriptive = bound_context(agent, request), agent.descriptive(request.tool_name)
+        is_of_call = is_bound(record["digest"], caller, request, bound, descriptive, self._signer)
         return ApprovalMisfit.EXPIRED if is_of_call else ApprovalMisfit.OUT_OF_SCOPE
 
     async def _note(self, keyspace: Keyspace, name: str, question: CommitQuestion) -> None:

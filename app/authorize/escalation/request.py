@@ -35,6 +35,7 @@ WHOLE_BYTES = 16 * 1024
 _REASONS_SHOWN = 8
 """Reasons that follow the first one; of any others, an approval has only the number."""
 _ACT = "subject.properties.act"
+_SAID_MAX = 200
 _BODY_BYTES = 8 * WHOLE_BYTES
 """A call with a larger body has more parameters than can be shown whole, however they are escaped."""
 _shortened = re.compile(rb'"(sha256|hmac)":').search
@@ -52,8 +53,9 @@ class ApprovalRequest(Struct, frozen=True):
 
     question: the commit of the call, without a step. now_ms: the store's time, estimated; 0 = unknown.
     bound: the part of its context that the approval binds. digest: the MAC of everything bound.
-    parameters: as people see them. base: what rules ask however full the quotas are, with why. checks: the plan's
-    quotas, each with what it asks by itself if it is full. ended: an approval that a commit has reported as ended.
+    said: parameters whose texts are not bound. parameters: the others, as people see them. is_logged: as the log has
+    them. base: what rules ask however full the quotas are, with why. checks: the plan's quotas, each with what it asks
+    by itself if it is full. ended: an approval that a commit has reported as ended.
     """
 
     question: CommitQuestion
@@ -61,7 +63,9 @@ class ApprovalRequest(Struct, frozen=True):
     now_ms: int
     bound: tuple[str, ...]
     digest: str
+    said: Sequence[str]
     parameters: bytes
+    is_logged: bool
     base: tuple[tuple[Escalation, str], ...]
     checks: tuple[Check, ...]
     ended: str = ""
@@ -99,6 +103,17 @@ class ApprovalRequest(Struct, frozen=True):
         commands = line_commands(self.agent, self.question.request, is_secret)
         return msgspec.json.encode(commands) if commands else b""
 
+    def texts(self, redactor: Redactor, signer: Signer, workspace_id: str) -> bytes:
+        """JSON of what the agent says in the parameters that are not bound; empty if there are none."""
+        if not self.said:
+            return b""
+        given = {name: self.question.request.parameters[name] for name in self.said}
+        kept = msgspec.json.decode(recorded(given, redactor, signer, workspace_id))
+        texts = {name: each if isinstance(each, str) else each["beginning"] for name, each in kept.items()}
+        return msgspec.json.encode(
+            {name: text if len(text) <= _SAID_MAX else f"{text[:_SAID_MAX]}…" for name, text in texts.items()}
+        )
+
     def step(
         self, current: CurrentApproval, asking: tuple[Escalation, ...], full: tuple[int, ...], bounds: Bounds
     ) -> ApprovalStep:
@@ -129,7 +144,7 @@ class ApprovalRequest(Struct, frozen=True):
             policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
             bound=self.bound,
             memories=self.agent.memories,
-            hides=hides(question.request, self.parameters),
+            hides=hides(question.request, self.parameters, is_logged=self.is_logged),
             parameters=self.parameters,
             agent_max=bounds.agent,
             workspace_max=bounds.workspace,
@@ -151,9 +166,22 @@ def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, 
     return {name: value for name, value in sorted(exact.items()) if name in names}
 
 
-def is_bound(digest: str, caller: Caller, request: AuthorizeRequest, bound: Mapping[str, Any], signer: Signer) -> bool:
-    """True if the digest of an approval is that of this call by this caller. bound: the part of its context."""
-    form = bound_form(caller.root, request.agent_id, request.tool_name, request.action, request.body, bound)
+def form_of(asker: str, request: AuthorizeRequest, bound: Mapping[str, Any], descriptive: Collection[str]) -> bytes:
+    """The form of the call. bound: the part of its context. descriptive: parameters that are not bound."""
+    of_call = (request.agent_id, request.tool_name, request.action, request.body)
+    return bound_form(asker, *of_call, bound, descriptive)
+
+
+def is_bound(
+    digest: str,
+    caller: Caller,
+    request: AuthorizeRequest,
+    bound: Mapping[str, Any],
+    descriptive: Collection[str],
+    signer: Signer,
+) -> bool:
+    """True if the digest of an approval is that of this call by this caller. bound, descriptive: as for `form_of`."""
+    form = form_of(caller.root, request, bound, descriptive)
     return any(hmac.compare_digest(each, digest) for each in signer.macs(Purpose.CALL, form))
 
 
@@ -188,8 +216,15 @@ def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Sign
     return request.recorded_parameters
 
 
-def hides(request: AuthorizeRequest, shown: bytes) -> bool:
-    """True if people see less of the call than its approval binds, or see it rounded. shown: its parameters.
+def without(parameters: bytes, said: Collection[str]) -> bytes:
+    """The parameters, in JSON, without those whose texts are not bound."""
+    if not said:
+        return parameters
+    return msgspec.json.encode({name: each for name, each in _members(parameters).items() if name not in said})
+
+
+def hides(request: AuthorizeRequest, shown: bytes, *, is_logged: bool) -> bool:
+    """True if people see less of the call than its approval binds, or see it rounded. shown: what is bound of it.
 
     The user's request does not count: no tool gets it, and a warning at every approval would soon be ignored.
     """
@@ -202,8 +237,7 @@ def hides(request: AuthorizeRequest, shown: bytes) -> bool:
     if not _may_round(request.body):
         return False
     exact, read = _exact_question(request.body), _question(request.body)
-    as_logged = shown is request.recorded_parameters and exact.parameters != read.parameters
-    return as_logged or exact.context != read.context
+    return (is_logged and exact.parameters != read.parameters) or exact.context != read.context
 
 
 class _Question(Struct):
@@ -228,6 +262,7 @@ _cut_key = re.compile(rb"(?:svc|ses)_[0-9a-f]{8}\.\.\.").search
 _may_round = re.compile(rb"[0-9.]{17}|[0-9.][eE][+-]?[0-9]{3}").search
 """A shorter number is equal to its double in all its digits."""
 
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _as_sent = msgspec.json.Decoder(_AsSent).decode
 _question = msgspec.json.Decoder(_Question).decode
 _exact_question = msgspec.json.Decoder(_Question, float_hook=_as_shown).decode

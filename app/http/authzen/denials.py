@@ -71,7 +71,8 @@ async def denied_approval(
     bound = {name: value for name, value in sorted(context.items()) if name in approval.bound_context}
     signer = services.decisions.signer
     is_proven = any(
-        is_bound(approval.parameters_digest, caller, call, each, signer) for each in (bound, without_act(bound))
+        is_bound(approval.parameters_digest, caller, call, each, approval.agent_says, signer)
+        for each in (bound, without_act(bound))
     )
     if not is_proven:
         raise _unbound("it was another question, or another key's")

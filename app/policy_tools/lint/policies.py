@@ -21,7 +21,13 @@ from app.model.rules import (
 from app.model.sequences import covers
 from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.policy_tools.lint.overlaps import Patterns
-from app.policy_tools.lint.rules import breaker_warnings, constraint_warnings, from_request_warnings, hours_warnings
+from app.policy_tools.lint.rules import (
+    breaker_warnings,
+    constraint_warnings,
+    descriptive_warnings,
+    from_request_warnings,
+    hours_warnings,
+)
 from app.policy_tools.lint.together import EVERY_TOOL, Comparisons, Together, TooMuchToCompare, rules_of
 from app.policy_tools.lint.warnings import Code, PolicyWarning
 
@@ -99,6 +105,7 @@ def _warnings(
             yield from islice(shadowing_allowlists(policy, together), _MOST_OTHERS)
     if policy.enabled:
         yield from breaker_warnings(policy, together)
+        yield from descriptive_warnings(policy, together)
     yield from _contradictions(policy, together)
     yield from islice(_disjoint_from_others(policy, together), _MOST_OTHERS)
     yield from islice(_never_opens_beside_others(policy, together), _MOST_OTHERS)

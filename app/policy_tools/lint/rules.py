@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from app.model.constraints import Constraint
+from app.model.escalations import descriptive_in, reads_parameter
 from app.model.policies import Policy
 from app.model.quotas import BreakerAction
-from app.model.rules import DenialCounted, ParameterConstraint, ParameterSchema, PolicyRule, TimeBased
+from app.model.rules import DenialCounted, ParameterConstraint, ParameterSchema, PolicyRule, TimeBased, ToolAllowlist
 from app.model.sequences import covers
 from app.pdp.call_schemas import segments_of
 from app.policy_tools.lint.known_tools import KnownTools
@@ -195,6 +196,35 @@ def _suspends_before(other: _Placed, rule: DenialCounted, compared: Comparisons,
         ours.window_seconds,
     )
     return not (comes_later and is_alike and compared.first_uncovered(other_tools, own_tools) is None)
+
+
+def descriptive_warnings(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
+    """For each parameter that a rule calls descriptive and that is bound for all of its tools: the first reason why."""
+    for index, rule in enumerate(policy.rules):
+        for place, name in enumerate(descriptive_in(rule)):
+            left, first = set(rule.tools), ""
+            for why, bound in _bound(rule, name, together):
+                left, first = left - bound, first or why
+            if not left:
+                message = f'"{name}" is part of what is approved all the same: {first}'
+                where = f"$.rules[{index}].approval.descriptive[{place}]"
+                yield PolicyWarning(Code.DESCRIPTIVE_IS_BOUND, where, message)
+
+
+def _bound(rule: PolicyRule, name: str, together: Together) -> Iterator[tuple[str, set[str]]]:
+    """Yield why the parameter is bound for calls of some of the rule's tools, and the patterns of those."""
+    compared = together.comparisons
+    for policy in together.policies:
+        compared.spend(len(policy.rules))
+        for index, other in enumerate(policy.rules):
+            is_read = reads_parameter(other, name)
+            if not is_read and (not other.can_escalate or name in descriptive_in(other)):
+                continue
+            fenced = isinstance(other, ToolAllowlist)
+            met = rule.tools if fenced else compared.meeting(compared.tools(rule), compared.tools(other))
+            if bound := set(met):
+                cure = "reads it; leave it out here" if is_read else "can ask, too, and does not name it; name it there"
+                yield f'$.rules[{index}] of "{policy.name}" {cure}', bound
 
 
 def from_request_warnings(policy: Policy, known: KnownTools, compared: Comparisons) -> Iterator[PolicyWarning]:

@@ -32,6 +32,7 @@ class Code(StrEnum):
     NOT_IN_REQUESTS = "not_in_requests"
     NOBODY_CAN_APPROVE = "nobody_can_approve"
     GROUP_CANNOT_APPROVE = "group_cannot_approve"
+    DESCRIPTIVE_IS_BOUND = "descriptive_is_bound"
     TOO_MUCH_TO_COMPARE = "too_much_to_compare"
     MANAGED_ELSEWHERE = "managed_elsewhere"
 

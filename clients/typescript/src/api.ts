@@ -1005,6 +1005,8 @@ export interface components {
             approvers?: components["schemas"]["Approvers"];
             /** @description How long ago, in seconds, the identity provider may have seen the credentials of the person who decides; if left out, it does not matter, and keys may decide too. */
             fresh?: number;
+            /** @description Parameters that only describe the call: their texts of up to 1 KiB are not part of what is approved, if every rule that can ask about the tool names them here and none reads them. */
+            descriptive?: string[];
         };
         /** @description Who may decide: people who have signed in with the identity provider; an API key is nobody. */
         Approvers: {
@@ -2620,7 +2622,7 @@ export interface components {
          * @description Kinds of warnings. Kinds may be added; their meanings do not change.
          * @enum {string}
          */
-        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "grants_by_trick" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "pattern_lets_commands_join" | "prefix_without_its_name" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "star_in_path" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
+        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "descriptive_is_bound" | "free_beside_request" | "grants_by_restriction" | "grants_by_trick" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "pattern_lets_commands_join" | "prefix_without_its_name" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "star_in_path" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
         /** @description A policy as the API shows it; rules are returned as they were given. */
         PolicyView: {
             /**
@@ -3578,7 +3580,7 @@ export interface components {
             context: {
                 [key: string]: unknown;
             };
-            /** @description Paths of the context that it is bound to, besides who asks, agent, tool, action and all parameters. */
+            /** @description Paths of the context that it is bound to, besides who asks, agent, tool, action and `parameters`. */
             boundContext: string[];
             /** @description True if a person does not see everything that is bound: something is redacted or shortened. */
             hides: boolean;
@@ -3637,6 +3639,13 @@ export interface components {
              * @default []
              */
             commands?: components["schemas"]["LineCommand"][];
+            /**
+             * @description What the agent says of the call in parameters that the rules call `descriptive`: no part of what is approved, nor of `parameters`. Secrets are redacted, and a text ends after 200 characters.
+             * @default {}
+             */
+            agentSays?: {
+                [key: string]: string;
+            };
             /** @description The plan that it was first requested with; left out if the call came alone. */
             plan?: components["schemas"]["PlanPlace"];
         };

@@ -41,6 +41,7 @@ APPROVAL = {
         {"path": "currency", "origin": "unverified"},
     ],
     "commands": [],
+    "agentSays": {},
 }
 USUAL = {
     "calls": 50,

@@ -87,6 +87,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
+    ${leaves(approval.agentSays).filter((row) => row.path).map((row) => html`<p class="small muted agent-says">The agent says (not part of what you approve): <code><${Text} value=${row.path} /></code> <q><${Text} value=${String(row.value)} /></q></p>`)}
     ${approval.commands.length > 0 && html`<ol class="commands" aria-label="What the line runs">${approval.commands.map((each) => html`<li class=${each.passed ? "may-run" : "asks"}><code><${Text} value=${each.text} /></code> ${each.passed ? html`<span class="muted">may run</span>` : html`<span class="unusual"><${Text} value=${each.why ?? ""} /></span>`}</li>`)}</ol>`}
     <p class="small muted">${unverified(approval)}${allows(approval)}</p>
     ${
