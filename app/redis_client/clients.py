@@ -9,10 +9,12 @@ from typing import Any, NamedTuple, Protocol
 
 from redis import exceptions
 from redis.asyncio import Redis
+from redis.asyncio.cluster import ClusterNode
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import AT_ONCE, MIN_TIMEOUT_S, Client, DeadlineClient
 from app.redis_client.cluster import Cluster
+from app.redis_client.cluster_links import ClusterLinks
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import Script
 from app.redis_client.urls import MasterLocator, StoreUrl, connection_options, open_cluster, open_redis
@@ -122,12 +124,12 @@ class Clients(NamedTuple):
     """The clients of a replica.
 
     cold: for calls that no decision waits for. prompt: for calls that a decision waits for, besides its commit.
-    commits: for commits; over a cluster, the same as `prompt`.
+    commits: for commits.
     """
 
     cold: Client
     prompt: Client
-    commits: Client | PipelinedClient
+    commits: PipelinedClient | ClusterLinks
 
 
 @asynccontextmanager
@@ -152,7 +154,10 @@ async def open_clients(
         stack.push_async_callback(cold.close)
         stack.push_async_callback(prompt.close)
         if where.topology == "cluster":
-            yield Clients(cold, prompt, prompt)
+            links = _links(where, timeout_ms, scripts, written)
+            stack.push_async_callback(links.close)
+            await links.open(required=required)
+            yield Clients(cold, prompt, links)
             return
         server = MasterLocator(where) if where.topology == "sentinel" else url
         pipelined = PipelinedClient(server, timeout_ms, scripts, written=written)
@@ -163,6 +168,13 @@ async def open_clients(
             stack.push_async_callback(failover.close)
             failover.open()
         yield Clients(cold, prompt, pipelined)
+
+
+def _links(where: StoreUrl, timeout_ms: int, scripts: Sequence[Script], written: Callable[[int], None]) -> ClusterLinks:
+    def link_to(node: ClusterNode) -> PipelinedClient:
+        return PipelinedClient(where.server(node.host, int(node.port)), timeout_ms, scripts, written=written)
+
+    return ClusterLinks(Cluster(open_cluster(where, timeout_ms / 1000, AT_ONCE)), link_to)
 
 
 def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replicas: int = 0) -> Client:

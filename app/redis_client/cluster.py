@@ -15,10 +15,11 @@ from redis import exceptions
 from redis.asyncio import RedisCluster
 from redis.asyncio.cluster import ClusterNode, PipelineCommand
 
-_FOLLOWED = 8
+FOLLOWED = 8
 """The most redirections that a command follows; one moving slot causes two."""
-_HALF_MOVED_S = 0.01
+HALF_MOVED_S = 0.01
 _LOOK_PAUSE_S = 0.1
+_SLOTS = 16_384
 _WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "PING", "WAIT", "ASKING"})
 _ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
 
@@ -38,7 +39,7 @@ class Cluster:
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """The reply of one command; without a key, from any master."""
         await self._redis.initialize()
-        command, key = PipelineCommand(0, *args, **options), _key_of(args)
+        command, key = PipelineCommand(0, *args, **options), key_of(args)
         await self._ask(self._node_of(key), [command])
         await self._follow([command], key)
         return _first_error_or([command.result])[0]
@@ -53,6 +54,23 @@ class Cluster:
         """Every master, as the cluster is now."""
         await self._redis.initialize()
         return self._redis.get_primaries()
+
+    def slot_of(self, key: str | bytes | None) -> int:
+        """The slot of a key; any, if there is none."""
+        return random.randrange(_SLOTS) if key is None else self._redis.keyslot(key)  # noqa: S311 - any
+
+    def master_of(self, slot: int) -> ClusterNode:
+        """The master that had the slot when it was last heard of."""
+        return self._redis.nodes_manager.get_node_from_slot(slot)
+
+    def node_at(self, to: str) -> ClusterNode | None:
+        """The node that a redirection names; None if it is not known yet."""
+        error = exceptions.AskError(to)
+        return self._redis.get_node(error.host, error.port)
+
+    async def moved(self, to: str) -> None:
+        """Note that a slot has moved. to: slot and node as a redirection names them."""
+        await self._redis.nodes_manager.move_slot(exceptions.MovedError(to))
 
     def pipeline(self, *, transaction: bool) -> "_Pipeline":  # noqa: ARG002 - redis-py's signature; there is none
         """Commands to be sent together."""
@@ -74,17 +92,17 @@ class Cluster:
         await self._redis.initialize()
         bound: list[list[PipelineCommand]] = []
         for command in commands:
-            if bound and _key_of(command.args) is None:
+            if bound and key_of(command.args) is None:
                 bound[-1].append(command)
             else:
                 bound.append([command])
         by_node: dict[str, tuple[ClusterNode, list[PipelineCommand]]] = {}
         for group in bound:
-            node = self._node_of(_key_of(group[0].args))
+            node = self._node_of(key_of(group[0].args))
             by_node.setdefault(node.name, (node, []))[1].extend(group)
         await asyncio.gather(*(self._ask(node, sent) for node, sent in by_node.values()))
         for group in bound:
-            await self._follow(group, _key_of(group[0].args))
+            await self._follow(group, key_of(group[0].args))
         return [command.result for command in commands]
 
     def _node_of(self, key: str | bytes | None) -> ClusterNode:
@@ -107,11 +125,11 @@ class Cluster:
         # Not by the node's own method, which closes connections that others have just taken.
         for connection in node._free:  # noqa: SLF001
             connection.mark_for_reconnect()  # type: ignore[no-untyped-call]
-        self._look(node)
+        self.look(node)
 
     async def _follow(self, commands: list[PipelineCommand], key: str | bytes | None) -> None:
         """Send commands of one slot again where their node redirects them."""
-        for _ in range(_FOLLOWED):
+        for _ in range(FOLLOWED):
             error = next((each.result for each in commands if isinstance(each.result, _ELSEWHERE)), None)
             if error is None:
                 return
@@ -124,10 +142,10 @@ class Cluster:
                     return
                 sent = [PipelineCommand(0, "ASKING"), *commands]
             else:
-                await asyncio.sleep(_HALF_MOVED_S)
+                await asyncio.sleep(HALF_MOVED_S)
             await self._ask(node or self._node_of(key), sent)
 
-    def _look(self, lost: ClusterNode) -> None:
+    def look(self, lost: ClusterNode) -> None:
         """Reload the cluster's layout in the background, at most once in a minimum interval."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_anew(lost))
@@ -155,7 +173,7 @@ class _Pipeline:
         return _first_error_or(replies) if raise_on_error else replies
 
 
-def _key_of(args: Iterable[Any]) -> str | bytes | None:
+def key_of(args: Iterable[Any]) -> str | bytes | None:
     """The key that determines a command's master; all its other keys are in the same slot."""
     name, *rest = args
     if isinstance(name, bytes):

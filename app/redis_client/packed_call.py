@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import hiredis
 
@@ -32,7 +32,7 @@ class PackedCall:
     """
 
     def __init__(self, send: Send, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> None:
-        self._send = send
+        self.send = send
         self._script = script
         self.key_count, self.argument_count, self.per_call = len(keys), per_call + len(fixed), per_call
         self._begin = b"*%d\r\n" % (3 + len(keys) + per_call + len(fixed))
@@ -63,9 +63,9 @@ class PackedCall:
         """The reply; if the store has lost the script (restart, failover), the script is sent in full once."""
         arguments = (self._keys, pack(per_call)[self._per_call_at :], self._fixed)
         try:
-            return await self._send(b"".join((self._by_name, *arguments)))
+            return await self.send(b"".join((self._by_name, *arguments)))
         except NoScript:
-            return await self._send(b"".join((self._begin, encode_arguments("EVAL", self._script.text), *arguments)))
+            return await self.send(b"".join((self._begin, encode_arguments("EVAL", self._script.text), *arguments)))
 
 
 class NotTaken(StoreUnavailable):
@@ -82,8 +82,7 @@ class BatchedCalls:
     that one gets its reply, the others NotTaken.
     """
 
-    def __init__(self, send: Send, whole: int = 0, mode: str = "each") -> None:
-        self._send = send
+    def __init__(self, whole: int = 0, mode: str = "each") -> None:
         self._whole = whole
         self._mode = mode
         self.refused: int | None = None
@@ -91,8 +90,12 @@ class BatchedCalls:
         self._waiting: list[_Waiting] = []
 
     def joined(self, call: ScriptCall) -> ScriptCall:
-        """A prepared call, sent with the others of this pass of the loop."""
-        return partial(self.call, cast("PackedCall", call))
+        """A prepared call, sent with the others of this pass of the loop. All go to one workspace, so to one slot."""
+        if isinstance(call, PackedCall):
+            return partial(self.call, call)
+        if self._whole:
+            raise StoreUnavailable("All or nothing is not possible with a client that sends each call by itself")
+        return call
 
     def call(self, packed: PackedCall, *per_call: Value) -> asyncio.Future[Any]:
         """The reply of this call, which is sent with all others of this pass of the loop, in their order."""
@@ -151,11 +154,11 @@ class BatchedCalls:
         total = 5 + key_count + argument_count
         mode = encode_arguments(self._mode, counts)
         rest = b"".join((encode_arguments(key_count), *keys, mode, *wired))
-        begin = b"*%d\r\n" % total
+        begin, send = b"*%d\r\n" % total, some[0][0].send
         try:
-            return await self._send(begin + encode_arguments("EVALSHA", _script_of_batches().sha) + rest)
+            return await send(begin + encode_arguments("EVALSHA", _script_of_batches().sha) + rest)
         except NoScript:
-            return await self._send(begin + encode_arguments("EVAL", _script_of_batches().text) + rest)
+            return await send(begin + encode_arguments("EVAL", _script_of_batches().text) + rest)
 
 
 def _script_of_batches() -> Script:

@@ -19,7 +19,7 @@ from redis.asyncio.connection import parse_url
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
-from app.redis_client.packed_call import BatchedCalls, NoScript, PackedCall, pack
+from app.redis_client.packed_call import NoScript, PackedCall, pack
 from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import Script
 from app.redis_client.tls import require_same_kind, tls_context, tls_fault
@@ -27,6 +27,7 @@ from app.redis_client.tls import require_same_kind, tls_context, tls_fault
 log = logging.getLogger(__name__)
 AWAY = "The store cannot be reached; nothing was decided"
 GONE = "The store did not answer in time; whether the decision was recorded is not known"
+_REDIRECTIONS = frozenset({"MOVED", "ASK", "TRYAGAIN"})
 _FULL = "ERR max number of clients reached"
 _HEAD_START = 16
 """If the store is idle, this many commands are sent early, so that it works on them during the rest of the tick.
@@ -41,6 +42,17 @@ _NOTHING = object()
 
 class NoConnection(StoreAway):
     """There is no connection to the store, or it was lost: unlike a store that is loading, this one says nothing."""
+
+
+class Redirected(StoreUnavailable):
+    """A node of a cluster refuses a command because its slot is, or is about to be, elsewhere; it has not run.
+
+    kind: MOVED, ASK or TRYAGAIN. to: slot and node, as the node names them.
+    """
+
+    def __init__(self, kind: str, to: str) -> None:
+        super().__init__("The key's slot of the cluster is moving; nothing was decided")
+        self.kind, self.to = kind, to
 
 
 class Connection(asyncio.Protocol):
@@ -118,9 +130,12 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def _refuse(self, future: asyncio.Future[Any], reply: hiredis.ReplyError) -> None:
-        code = str(reply).partition(" ")[0]
+        code, _, rest = str(reply).partition(" ")
         if code == "NOSCRIPT":
             _fail(future, NoScript("The store does not know a script of ours"))
+            return
+        if code in _REDIRECTIONS:
+            _fail(future, Redirected(code, rest))
             return
         # The error's text may contain arguments, so only its code is shown.
         shown = code if code.isupper() else "an error without a code"
@@ -222,22 +237,19 @@ class PipelinedClient:
 
     def call(self, *args: Value) -> asyncio.Future[Any]:
         """The reply of one command, to be awaited. Error replies are raised as StoreUnavailable."""
-        return self._send(pack(args))
+        return self.send(pack(args))
 
     def prepare(self, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> PackedCall:
         """A reusable call of a script; its last arguments are fixed."""
-        return PackedCall(self._send, script, keys, per_call, fixed)
-
-    def batched(self, whole: int = 0, mode: str = "each") -> BatchedCalls:
-        """Sends calls that it has prepared together. whole: if not 0, this many are written all or not at all."""
-        return BatchedCalls(self._send, whole, mode)
+        return PackedCall(self.send, script, keys, per_call, fixed)
 
     async def reset_connections(self) -> None:
         """Open a new connection: a reply did not match its command, so any reply on this one may be wrong."""
         if self._connection is not None:
             self._connection.close()
 
-    def _send(self, command: bytes) -> asyncio.Future[Any]:
+    def send(self, command: bytes) -> asyncio.Future[Any]:
+        """The reply of one command in the wire format."""
         if self._connection is None:
             raise NoConnection(AWAY)
         return self._connection.send(command)

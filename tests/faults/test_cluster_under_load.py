@@ -83,6 +83,18 @@ def test_every_route_works_on_every_master(witnesses):
     assert admin.get("/metrics").status_code == 200
 
 
+def test_a_plan_in_a_cluster_is_committed_as_a_whole_or_not_at_all(cluster, replica, own):
+    """Its calls are of one workspace, so of one slot."""
+    tenant = own(Witness(cluster.redis, cluster.url, replica)).tenant
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, LIMIT)
+    plan = [{"agent_id": agent_id, "tool_name": "file.read"}] * 4
+    with replica.client(tenant.read_key) as caller:
+        for calls, result in ((plan, "denied"), (plan[:3], "allowed"), (plan[:1], "denied")):
+            answer = caller.post("/v1/authorize/batch", json={"semantics": "all_or_nothing", "calls": calls})
+            assert [each["decision"]["result"] for each in answer.json()["results"]] == [result] * len(calls)
+
+
 def test_slots_that_move_under_load_cost_refusals_and_nothing_else(cluster, witnesses):
     """Each workspace moves key by key under load; it is 503 while half moved, and the others are not affected."""
     with contextlib.ExitStack() as stack:

@@ -46,9 +46,6 @@ class Whole:
         self._scene = scene
         wire = scene.runner if isinstance(scene.runner, PipelinedClient) else Wire(scene)
         self._commit = CommitDecision(wire, scene.clock, 1_000)
-        self._calls = (
-            wire.batched if isinstance(wire, PipelinedClient) else lambda *about: BatchedCalls(wire.send, *about)
-        )
 
     def question(self, plan, place=0, key=None, at=START):
         named = None if key is None else Idempotency(f"{place:063}{key}", "b" * 64)
@@ -58,7 +55,7 @@ class Whole:
 
     async def commit(self, mode, questions):
         """What each call gets, and the place of the one that stood in the way."""
-        calls = self._calls(len(questions), mode)
+        calls = BatchedCalls(len(questions), mode)
         answers = await asyncio.gather(*map(replace(self._commit, together=calls), questions), return_exceptions=True)
         return answers, calls.refused
 

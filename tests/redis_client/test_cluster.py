@@ -12,8 +12,8 @@ from app.model.agents import AgentStatus
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
-from app.redis_client.clients import open_client
-from app.redis_client.pipelined import PipelinedClient
+from app.redis_client.clients import open_client, open_clients
+from app.redis_client.scripts import SCRIPTS
 from app.serve.jobs import drop_all_spent_counts
 from app.store.workspaces import Workspaces
 from tests.support import parts
@@ -48,15 +48,12 @@ async def take_all_slots(url):
     await client.close()
 
 
-@pytest.fixture(params=["redis-py's cluster client", "the link"])
+@pytest.fixture(params=["redis-py's cluster client", "the links"])
 async def path(request, cluster):
-    """Cold paths over redis-py's cluster client; decisions over it, or over the link to the node."""
-    client = open_client(cluster.url.replace("redis://", "redis+cluster://").removesuffix("/0"), 5_000)
-    link = PipelinedClient(cluster.url, 2_000)
-    await link.open()
-    yield client, client if request.param != "the link" else link
-    await link.close()
-    await client.close()
+    """Cold paths over redis-py's cluster client; decisions over it, or over the links to the masters."""
+    url = cluster.url.replace("redis://", "redis+cluster://").removesuffix("/0")
+    async with open_clients(url, 2_000, SCRIPTS, 0, lambda _commands: None, required=True) as clients:
+        yield clients.cold, clients.commits if request.param == "the links" else clients.prompt
 
 
 async def test_every_operation_stays_within_one_slot(path, workspace_id):

@@ -65,7 +65,7 @@ async def test_calls_in_a_row_that_are_the_same_each_time_are_sent_once():
     """A batch has of the second only what differs; of the same call after another one, all."""
     wire = Wire()
     first, same, other = (PackedCall(wire.send, CHECK_KEY, ["k"], 2, [fixed]) for fixed in ("f", "f", "g"))
-    calls = BatchedCalls(wire.send, 0)
+    calls = BatchedCalls()
     with pytest.raises(StoreUnavailable):  # the wire gives no reply of a batch
         await asyncio.gather(*(calls.call(each, 1, 2) for each in (first, same, other, first)))
     counts = "parts 1 3 again 0 2 parts 1 3 parts 1 3 "

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from app.authorize.commit.decision import CommitDecision
 from app.authorize.commit.question import CommitQuestion
 from app.authorize.commit.reply import Stale
-from app.errors import IdempotencyStale, StoreUnavailable
+from app.errors import IdempotencyStale
 from app.model.decisions import Decision
-from app.redis_client.packed_call import NotTaken
-from app.redis_client.pipelined import PipelinedClient
+from app.redis_client.packed_call import BatchedCalls, NotTaken
 
 
 async def commit_whole(
@@ -22,14 +21,9 @@ async def commit_whole(
     first that is out of date or, if they must be allowed, is not, and its answer.
 
     If their Idempotency-Key was used before, they are the earlier decisions. Raises what a commit raises, with nothing
-    written; StoreUnavailable over a cluster, whose client picks a node for each call.
+    written.
     """
-    runner = commit.runner
-    if not isinstance(runner, PipelinedClient):
-        raise StoreUnavailable(
-            "All or nothing is not possible over Redis Cluster, where each call is committed by itself"
-        )
-    calls = runner.batched(len(questions), "allowed" if allowed else "logged")
+    calls = BatchedCalls(len(questions), "allowed" if allowed else "logged")
     answers = await asyncio.gather(*map(replace(commit, together=calls), questions), return_exceptions=True)
     error = next((each for each in answers if isinstance(each, BaseException) and not isinstance(each, NotTaken)), None)
     if error is not None:
@@ -49,9 +43,5 @@ async def commit_whole(
 
 
 def batched(commit: CommitDecision) -> CommitDecision:
-    """The commit for one batch: its calls of one pass of the loop are one script call (`lua/commit_batch.lua`).
-
-    Over a cluster, whose client picks a node for each call, it is the same commit.
-    """
-    runner = commit.runner
-    return replace(commit, together=runner.batched()) if isinstance(runner, PipelinedClient) else commit
+    """The commit for one batch: its calls of one pass of the loop are one script call (`lua/commit_batch.lua`)."""
+    return replace(commit, together=BatchedCalls())

@@ -79,7 +79,7 @@ async def authorize_batch(request: Request[Any, Any, Any], caller: Caller, servi
 
     Up to 1,000 calls, each decided as by `POST /v1/authorize`, with its own entry in the audit log. Limits and budgets
     count across the calls of a batch exactly as if they had been asked one after the other. `all_or_nothing` takes up
-    to 128 calls, and is 503 if the store is a Redis Cluster.
+    to 128 calls.
     """
     calls, semantics = await read_batch(request, caller, services, _read)
     answers = await decide_batch(request, caller, services, calls, semantics)
