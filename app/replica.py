@@ -208,7 +208,9 @@ async def open_services(
         )
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
-        services = _services(settings, metrics, lane, shared, clients, pool, follower, stopping)
+        services = _services(
+            settings, metrics, lane, shared, clients=clients, pool=pool, follower=follower, stopping=stopping
+        )
         if settings.bootstrap_key is not None:
             await services.records.workspaces.ensure_default(settings.bootstrap_key)
         yield services
@@ -219,6 +221,7 @@ def _services(
     metrics: Metrics,
     lane: Lane,
     shared: SharedLimits,
+    *,
     clients: Clients,
     pool: FairThreadPool,
     follower: ApprovalFollower,
@@ -326,7 +329,16 @@ def _services(
             note_decision=decision_noter(settings.log_decisions, cache.agent, tracing=settings.tracing),
         ),
         explanations=Explanations(
-            explainer=Explainer(client, agents, unwritten, escalated, clock, ids, compiled, pool),
+            explainer=Explainer(
+                client=client,
+                agents=agents,
+                unwritten=unwritten,
+                escalated=escalated,
+                clock=clock,
+                ids=ids,
+                compile_agent=compiled,
+                pool=pool,
+            ),
             past_decisions=PastDecisions(audit, history, redactor.may_be_secret, pool),
             tool_listings=ToolListings(client, cache, catalog, clock, redactor.may_be_secret, pool),
             access_search=AccessSearch(client, agents, cache, clock, pool),

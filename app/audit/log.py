@@ -109,7 +109,16 @@ class AuditLog:
                 below = await self._search_tail(keyspace, matcher, page, below)
                 if page.has_more:
                     return _Searched(page, None, None)
-                sealed = BackwardSearch(self._client, keyspace, query, matcher, page, below, segments_max, entries_max)
+                sealed = BackwardSearch(
+                    self._client,
+                    keyspace,
+                    query,
+                    matcher=matcher,
+                    page=page,
+                    below=below,
+                    segments_max=segments_max,
+                    entries_max=entries_max,
+                )
                 floor = await sealed.run()
                 return _Searched(page, floor, sealed.stopped_below)
 

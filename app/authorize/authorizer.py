@@ -97,7 +97,16 @@ class Authorizer(Struct, frozen=True, kw_only=True):
                 asked_us = monotonic_us()
             at_us, waited_us = self.clock.at(arrived_us), asked_us - arrived_us
             logged = self._with_request(request) if agent.keeps_requests else request
-            question = CommitQuestion(caller, logged, cached.tokens, plan, decision_id, at_us, waited_us, cached)
+            question = CommitQuestion(
+                caller,
+                logged,
+                cached.tokens,
+                plan,
+                decision_id=decision_id,
+                arrived_us=at_us,
+                waited_us=waited_us,
+                cached=cached,
+            )
             if plan.may_escalate:
                 answer: CommitAnswer = await self._ask(question, agent, now_us)
             else:

@@ -111,7 +111,13 @@ class Explainer:
             agent = await self._pool.run(workspace_id, self._compile, governed.agent, policies, governed.shared_marks)
             traced = await self._pool.run(workspace_id, trace, agent, policies, request, now_us, caller.key_id)
             question = CommitQuestion(
-                caller, request, governed.tokens, traced.plan, self._ids.new(now_us // 1000), now_us, now_us=at_us
+                caller,
+                request,
+                governed.tokens,
+                traced.plan,
+                decision_id=self._ids.new(now_us // 1000),
+                arrived_us=now_us,
+                now_us=at_us,
             )
             if traced.plan.may_escalate:
                 answer: CommitAnswer = await self._escalated.commit(question, agent, now_us, self._unwritten)

@@ -62,4 +62,12 @@ def _pinned(session: str, record: str) -> SessionRequest:
     with decoding_record("A pinned request"):
         pinned_ms, id_, key_id, length, hmac, expires_ms = record.split(" ")
         times = rfc3339(number_of(pinned_ms)), rfc3339(number_of(expires_ms))
-        return SessionRequest(id_, session, number_of(length), hmac, times[0], key_id, times[1])
+        return SessionRequest(
+            id=id_,
+            session=session,
+            length=number_of(length),
+            hmac=hmac,
+            pinned_at=times[0],
+            pinned_by=key_id,
+            expires_at=times[1],
+        )

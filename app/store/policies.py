@@ -164,5 +164,7 @@ class Policies:
         expected = ANY_TOKEN
         if change.after and policy.key is not None and policy.key != (change.before and change.before.key):
             expected = await token_without(self._client, keyspace, owner, policy.key, policy.id)
-        done = await put_policies(self._client, workspace_id, self._limits, owner, [change], by, expected)
+        done = await put_policies(
+            self._client, workspace_id, self._limits, owner, changes=[change], by=by, expected=expected
+        )
         return None if done is None else done.changes[0]

@@ -63,10 +63,10 @@ def stored_owner(owner: Owner, keyspace: Keyspace, limits: WorkspaceLimits) -> S
             record,
             record,
             "version",
-            keyspace.agent_policies(owner.agent_id),
-            limits.policies_per_agent,
-            limits.rate_limits_per_agent,
-            limits.rules_bytes_per_agent,
+            policies=keyspace.agent_policies(owner.agent_id),
+            policies_max=limits.policies_per_agent,
+            rate_limits_max=limits.rate_limits_per_agent,
+            rules_bytes_max=limits.rules_bytes_per_agent,
         )
     bounds = (limits.policies_per_group, limits.rate_limits_per_group, limits.rules_bytes_per_group)
     if owner.group is not None:

@@ -126,7 +126,9 @@ class PolicySets:
         now_ms = await store_time_ms(self._client)
         named = [self._with_id(change, now_ms) for change in changes]
         expected = current.token or NO_TOKEN
-        done = await put_policies(self._client, workspace_id, self._limits, owner, named, by, expected)
+        done = await put_policies(
+            self._client, workspace_id, self._limits, owner, changes=named, by=by, expected=expected
+        )
         if done is None:
             return None
         policies = evaluation_order(change.after for change in done.changes if change.after is not None)

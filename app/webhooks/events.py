@@ -137,7 +137,14 @@ def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:
         return None
     approval_id = "" if kind is WebhookEvent.DECISION_DENIED else entry.approval_id
     return LogEvent(
-        kind, entry.id, entry.agent_id, entry.timestamp, approval_id, line, entry.code, policy_id=entry.policy_id
+        kind,
+        entry.id,
+        agent_id=entry.agent_id,
+        timestamp=entry.timestamp,
+        approval_id=approval_id,
+        line=line,
+        code=entry.code,
+        policy_id=entry.policy_id,
     )
 
 

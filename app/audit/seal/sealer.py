@@ -192,7 +192,9 @@ class Sealer:
         sha256 = head.sha256 or genesis(workspace_id)
         upon = ChainPosition(head.segment, head.sequence, sha256)
         called = await self._read_names(keyspace, part, head.segment)
-        return _Basis(upon, part, span, names, _no_keys(), span is None, called)
+        return _Basis(
+            upon=upon, part=part, span=span, names=names, keys=_no_keys(), knows_all=span is None, called=called
+        )
 
     async def _read_names(self, keyspace: Keyspace, part: int, segment: int) -> PartNames:
         """The names of a part up to this segment. If they cannot be read, none is added: sealing must not stop."""

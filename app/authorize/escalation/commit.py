@@ -93,8 +93,18 @@ class EscalatedCommit(Struct, frozen=True, kw_only=True):
         now_ms = 0 if request.approval_id else now_us // 1000
         checks = (*plan.quotas, *beside)
         base = await run(escalations, agent, request, now_us)
-        seen = without(parameters, said)
-        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, said, seen, is_logged, base, checks)
+        asked = ApprovalRequest(
+            question,
+            agent,
+            now_ms,
+            bound=tuple(bound),
+            digest=digest,
+            said=said,
+            parameters=without(parameters, said),
+            is_logged=is_logged,
+            base=base,
+            checks=checks,
+        )
         return await self._settle(asked, full, commit, run)
 
     def _bound(

@@ -86,7 +86,17 @@ def read_call(raw: bytes, reading: Reading) -> AuthorizeRequest:
     tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")
     action = DEFAULT_ACTION if body.action is UNSET else body.action
     approval_id = "" if body.approval_id is UNSET and body.approvalId is UNSET else _approval_named(body)
-    return tool_call(raw, len(raw), reading, agent_id, tool_name, action, parameters, context, approval_id)
+    return tool_call(
+        raw,
+        len(raw),
+        reading,
+        agent_id=agent_id,
+        tool_name=tool_name,
+        action=action,
+        parameters=parameters,
+        context=context,
+        approval_id=approval_id,
+    )
 
 
 def _fields_given(body: AuthorizeBody) -> int:

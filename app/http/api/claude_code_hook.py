@@ -106,7 +106,16 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(body, error, _Parameters, reading.settings.call_bytes_max) from None
     agent = agents[0].decode("latin-1")
-    return tool_call(body, len(body), reading, agent, call.tool_name, DEFAULT_ACTION, parameters, context)
+    return tool_call(
+        body,
+        len(body),
+        reading,
+        agent_id=agent,
+        tool_name=call.tool_name,
+        action=DEFAULT_ACTION,
+        parameters=parameters,
+        context=context,
+    )
 
 
 def _project(reading: Reading) -> str | None:

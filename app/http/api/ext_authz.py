@@ -65,7 +65,14 @@ def _read(method: bytes, target: bytes, raw: bytes, reading: Reading) -> Authori
     verb = method.decode()
     body = b'{"parameters":%b}' % _encode(parameters)
     return tool_call(
-        body, len(body), reading, _agent(settings, reading), f"{_TOOL}.{verb.lower()}", verb, parameters, None
+        body,
+        len(body),
+        reading,
+        agent_id=_agent(settings, reading),
+        tool_name=f"{_TOOL}.{verb.lower()}",
+        action=verb,
+        parameters=parameters,
+        context=None,
     )
 
 

@@ -168,7 +168,9 @@ def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], raw
         persists = persists and b"close" not in map(bytes.strip, special[b"connection"].lower().split(b","))
     expects = minor > 0 and special.get(b"expect", b"").lower() == b"100-continue"
     length, door = _length_of(special, minor), door_at(method, target)
-    return RequestHead(method, target, minor, headers, length, raw, persists, expects, door)
+    return RequestHead(
+        method, target, minor, headers, length=length, raw=raw, keep_alive=persists, expects=expects, door=door
+    )
 
 
 def _length_of(special: dict[bytes, bytes], minor: int) -> int:

@@ -48,12 +48,26 @@ def compile_rules(
             fingerprint += SHADOW_BUCKET
         rule_type = TYPE_OF[type(rule)]
         memory = "" if agent is None else memory_name(agent, policy, rule)
-        placed = PlacedRule(policy, rule, ref, result, fingerprint, is_secret, active_since, memory, macs)
+        placed = PlacedRule(
+            policy,
+            rule,
+            ref=ref,
+            when_failed=result,
+            fingerprint=fingerprint,
+            is_secret=is_secret,
+            active_since=active_since,
+            memory=memory,
+            macs=macs,
+        )
         demands = rule_type.compile(placed)
         judge, costs = _judge(rule, is_secret)
         if demands.condition is not None:
             costs = (*costs, demands.condition.cost)
-        compiled.append(CompiledRule(rule_type, policy, rule, ref, result, demands, judge, costs))
+        compiled.append(
+            CompiledRule(
+                rule_type, policy, rule, ref=ref, when_failed=result, demands=demands, judge=judge, costs=costs
+            )
+        )
     return compiled
 
 

@@ -119,9 +119,15 @@ class VaryingQuota(Struct, frozen=True):
         except UnreadableError:
             return None
         return Quota(
-            held.policy_id, held.fingerprint, held.max_calls, held.window_us, held.when_full, amount, bucket,
-            held.refundable,
-        )  # fmt: skip
+            held.policy_id,
+            held.fingerprint,
+            held.max_calls,
+            held.window_us,
+            when_full=held.when_full,
+            amount=amount,
+            bucket=bucket,
+            refundable=held.refundable,
+        )
 
     def shared(self, agent_id: str, tool: str) -> Quota:
         """The bucket that all calls of the tool by this agent share, if `per` names nothing but those two.

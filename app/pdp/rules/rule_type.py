@@ -70,7 +70,9 @@ class PlacedRule(Struct, Generic[R], frozen=True):
 
     def condition(self, *checks: Check, time: TimeCheck | None = None, cost: Cost | None = None) -> Condition:
         """What it demands of a call; it fails with the type's code."""
-        return Condition(self.ref, self.when_failed, self.rule.code, None, checks, time, cost or Cost())
+        return Condition(
+            self.ref, self.when_failed, self.rule.code, failure=None, checks=checks, time=time, cost=cost or Cost()
+        )
 
     def failure(self, reason: str) -> Outcome:
         """The outcome if it fails. A rule that escalates asks for a person, whatever its type."""

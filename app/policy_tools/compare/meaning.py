@@ -109,7 +109,7 @@ class _Comparison:
                     return
                 self.tried += 1
                 for full, before, after in self._judged(tool, call, at_us):
-                    flip = Flip(tool, tuple(like), call, at_us, full, before, after)
+                    flip = Flip(tool, tuple(like), call, at_us=at_us, full=full, before=before, after=after)
                     kind = before.result, after.result
                     if before.result is after.result or kind in found or flip.is_loosened in shown:
                         continue
