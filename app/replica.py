@@ -12,6 +12,7 @@ from app.approvals.approvals import Approvals
 from app.approvals.following import ApprovalFollower
 from app.approvals.reaper import ApprovalReaper
 from app.approvals.remembered import RememberedValues
+from app.approvals.waiting import WaitingWatch
 from app.audit.backlog import SealingWatch
 from app.audit.log import AuditLog
 from app.audit.read.follow import watch_newest
@@ -102,6 +103,7 @@ class Records(Struct, frozen=True, kw_only=True):
     resources: Resources
     changes: Changes
     approvals: Approvals
+    waiting: WaitingWatch
     remembered: RememberedValues
     pinned_requests: PinnedRequests
     access_requests: AccessRequests
@@ -296,6 +298,7 @@ def _services(
         resources=resources,
         changes=changes,
         approvals=approvals,
+        waiting=WaitingWatch(client),
         access_requests=AccessRequests(client, ids, approvals, settings.audit_backlog_max),
         remembered=RememberedValues(client, agents),
         pinned_requests=PinnedRequests(client, ids, lambda request: pin_macs(request, macs)),

@@ -146,7 +146,16 @@ ROWS: dict[str, list[Panel]] = {
             {"entries": f"max(remit_poison_entries{_OF})"},
         ),
     ],
-    "Webhooks and policies": [
+    "Approvals, webhooks and policies": [
+        (
+            "Calls that wait for people",
+            "Their number, and for how long the one has waited that waits longest.",
+            "short",
+            {
+                "waiting": f"max(remit_approvals_waiting{_OF})",
+                "oldest, seconds": f"max(remit_approvals_oldest_seconds{_OF})",
+            },
+        ),
         (
             "Webhook events",
             "Delivered, failed attempts, and parked.",

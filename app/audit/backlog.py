@@ -1,6 +1,5 @@
 """The unsealed entries of all workspaces together. Cheap to read, because monitors ask often."""
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable
 
@@ -18,6 +17,7 @@ from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, count_of, decoding_record
+from app.runtime.kept_reading import KeptReading
 from app.store.keyspace import WORKSPACES, Keyspace, keyspace_of
 
 FRESH_SECONDS = 5.0
@@ -56,18 +56,8 @@ class SealingWatch:
 
     def __init__(self, client: Client, now: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._now = now
-        self._seen = SealingLag()
-        self._seen_at: float | None = None
-        self._looking = asyncio.Lock()
-
-    async def look(self) -> SealingLag:
+        self.look = KeptReading(self._measure, FRESH_SECONDS, now)
         """The lag, at most FRESH_SECONDS old. Raises StoreUnavailable."""
-        async with self._looking:
-            if self._seen_at is None or self._now() - self._seen_at >= FRESH_SECONDS:
-                self._seen = await self._measure()
-                self._seen_at = self._now()
-            return self._seen
 
     async def clock_ahead_seconds(self) -> float:
         """The store's clock less this machine's. Raises StoreUnavailable."""

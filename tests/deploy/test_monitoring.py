@@ -54,6 +54,10 @@ SERIES = {
     ),
     "RemitLogNotVerified": ({"remit_log_intact_seconds": "172801x200"}, {"remit_log_intact_seconds": "86400x200"}),
     "RemitEntriesQuarantined": ({"remit_poison_entries": "1x200"}, {"remit_poison_entries": "0x200"}),
+    "RemitApprovalsWait": (
+        {"remit_approvals_oldest_seconds": "601x200"},
+        {"remit_approvals_oldest_seconds": "600x200"},
+    ),
     "RemitWebhookEventsParked": (grows("remit_webhook_events_parked", 1), {"remit_webhook_events_parked": "7x200"}),
     "RemitOverloaded": (refusals("OVERLOADED", 6), refusals("OVERLOADED", 0)),
     "RemitInternalErrors": (refusals("INTERNAL_ERROR", 1), refusals("INTERNAL_ERROR", 0)),

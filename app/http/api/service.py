@@ -29,6 +29,7 @@ _OF_SEALING = {
     "remit_checkpoint_forks": "forks",
     "remit_quota_time_ahead_seconds": "quota_ahead_seconds",
 }
+_OF_APPROVALS = {"remit_approvals_waiting": "approvals", "remit_approvals_oldest_seconds": "oldest_seconds"}
 _OF_WEBHOOKS = {
     "remit_webhook_events_delivered": "delivered",
     "remit_webhook_attempts_failed": "failed",
@@ -47,6 +48,8 @@ STORE_GAUGES = {
     "remit_log_intact_seconds": "Time since a verification last found the log intact; the longest of all workspaces.",
     "remit_checkpoint_witnessed_seconds": "Time for which a signed checkpoint has lacked a witness's signature.",
     "remit_checkpoint_forks": "Logs and trails that are signed no more, because they do not continue what was signed.",
+    "remit_approvals_waiting": "Approvals that wait for a person.",
+    "remit_approvals_oldest_seconds": "Time for which the call has waited for a person that waits longest; 0 = none.",
     "remit_webhook_events_delivered": "Webhook events delivered.",
     "remit_webhook_attempts_failed": "Failed attempts to deliver a webhook event.",
     "remit_webhook_events_parked": "Webhook events parked after a day of failed attempts.",
@@ -90,12 +93,14 @@ async def metrics(services: Services) -> str:
     try:
         ahead_s = await services.log.sealing.clock_ahead_seconds()
         lag = await services.log.sealing.look()
+        waiting = await services.records.waiting.look()
         told = await delivery_counts(services.client)
     except StoreUnavailable:
         pass
     else:
         numbers = {_UP: 1, _LIMIT: services.settings.audit_backlog_max, _CLOCK: round(ahead_s, 3)}
         numbers |= {name: getattr(lag, field) for name, field in _OF_SEALING.items()}
+        numbers |= {name: getattr(waiting, field) for name, field in _OF_APPROVALS.items()}
         numbers |= {name: told.get(field, 0) for name, field in _OF_WEBHOOKS.items()}
     gauges = (gauge_text(name, STORE_GAUGES[name], value) for name, value in numbers.items())
     return services.metrics.render() + "".join(gauges)

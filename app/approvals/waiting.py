@@ -1,0 +1,54 @@
+"""How many approvals wait for people in all workspaces together, and for how long."""
+
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from app.model.approvals import ApprovalStatus
+from app.model.ids import time_ms_of
+from app.redis_client.client import Client
+from app.redis_client.clients import store_time_ms
+from app.runtime.fairness.loop_turns import take_turn
+from app.runtime.kept_reading import KeptReading
+from app.store.keyspace import WORKSPACES, keyspace_of
+
+FRESH_SECONDS = 15.0
+_AT_ONCE = 64
+
+
+class Waiting(Struct, frozen=True):
+    """The approvals that wait, in number, and the seconds since the one that waits longest was asked for; 0 = none."""
+
+    approvals: int = 0
+    oldest_seconds: float = 0.0
+
+
+class WaitingWatch:
+    """Looks through the open approvals of all workspaces, every few seconds at most."""
+
+    def __init__(self, client: Client, now: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self.look = KeptReading(self._count, FRESH_SECONDS, now)
+        """The approvals that wait, as they were at most FRESH_SECONDS ago. Raises StoreUnavailable."""
+
+    async def _count(self) -> Waiting:
+        now_ms = await store_time_ms(self._client)
+        waiting, oldest_ms = 0, now_ms
+        for workspace_id in await self._client.call("HVALS", WORKSPACES):
+            keyspace = keyspace_of(workspace_id)
+            # Those that were approved and not used yet are open, too.
+            ids = await self._client.call("ZRANGE", keyspace.approvals_open, f"({now_ms}", "+inf", "BYSCORE")
+            for start in range(0, len(ids), _AT_ONCE):
+                some = ids[start : start + _AT_ONCE]
+                fields = (("HGET", keyspace.approval(each), "status") for each in some)
+                statuses = await self._client.read_pipelined(fields)
+                pending = [
+                    time_ms_of(each)
+                    for each, status in zip(some, statuses, strict=True)
+                    if status == ApprovalStatus.PENDING
+                ]
+                waiting += len(pending)
+                oldest_ms = min([oldest_ms, *pending])
+                await take_turn()
+        return Waiting(waiting, (now_ms - oldest_ms) / 1000)
