@@ -2,8 +2,8 @@
 
 import { snapshot, write } from "./arguments.js";
 import type { Remit } from "./client.js";
-import { Enforcer, type EnforcerOptions, type Place } from "./enforcement.js";
-import { ApprovalPending, forAgent, NotAllowed } from "./errors.js";
+import type { EnforcerOptions, Place } from "./enforcement.js";
+import { Gate, type Run, told } from "./gate.js";
 
 interface Options {
   toolCallId?: string;
@@ -42,64 +42,55 @@ export function guardTools<T extends Record<string, AiTool>>(
   tools: T,
   options: AiSdkOptions = {},
 ): T {
-  const enforcer = new Enforcer(remit, agent, options);
-  return Object.fromEntries(
-    Object.entries(tools).map(([name, tool]) => [name, guarded(enforcer, name, tool, options)]),
-  ) as T;
+  const { pause = false, reportOutcome = false } = options;
+  const gate = new Gate(remit, agent, { ...options, reportOutcome: reportOutcome || pause });
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, guarded(gate, name, tool, pause)])) as T;
 }
 
-function guarded(enforcer: Enforcer, name: string, tool: AiTool, { pause = false }: AiSdkOptions): AiTool {
+function guarded(gate: Gate, name: string, tool: AiTool, pause: boolean): AiTool {
   const execute = tool.execute as ((input: unknown, options?: Options) => unknown) | undefined;
   if (!execute) throw new TypeError(`The tool "${name}" has no execute: it cannot be guarded here`);
-  /** The calls that run: of two with one id in a message, the second is a call of its own. */
+  /** The places of calls that run: an id that a message has twice names only one of them. */
   const running = new Set<string>();
 
-  async function judged(input: unknown, given: Options = {}) {
-    const place = pause ? placeOf(given) : undefined;
-    let ended = () => {};
-    try {
-      const parameters = snapshot(input);
-      const call = write([place ?? null, parameters]);
-      const isSecond = running.has(call);
-      if (place && !isSecond) ended = () => void running.delete(call);
-      if (place) running.add(call);
-      return { ...(await enforcer.check(name, parameters, undefined, undefined, isSecond ? undefined : place)), ended };
-    } catch (error) {
-      ended();
-      throw new Error(forAgent(error), { cause: error });
-    }
+  async function judged(input: unknown, given?: Options): Promise<{ run: Run; ended: () => void }> {
+    const place = pause ? placeOf(given ?? {}) : undefined;
+    const written = place && write(place);
+    const isFirst = written !== undefined && !running.has(written);
+    if (isFirst) running.add(written);
+    const ended = () => void (isFirst && running.delete(written));
+    const verdict = await gate.judge(name, input, { place: isFirst ? place : undefined }).catch(told);
+    if (verdict.kind === "run") return { run: verdict, ended };
+    ended();
+    throw new Error(verdict.text, { cause: verdict.cause });
   }
-  async function run(input: unknown, given?: Options): Promise<unknown> {
-    const { decision, parameters, ended } = await judged(input, given);
-    return enforcer.reporting(decision, async () => lastOf(await execute!(parameters, given)), pause).finally(ended);
+  async function once(input: unknown, given?: Options): Promise<unknown> {
+    const { run, ended } = await judged(input, given);
+    return gate.run(run, async () => lastOf(await execute!(run.arguments, given))).finally(ended);
   }
   async function* stream(input: unknown, given?: Options): AsyncGenerator {
-    const { decision, parameters, ended } = await judged(input, given);
+    const { run, ended } = await judged(input, given);
     try {
-      yield* execute!(parameters, given) as AsyncGenerator;
+      yield* execute!(run.arguments, given) as AsyncGenerator;
     } catch (error) {
-      await enforcer.report(decision, "failed", pause);
+      await gate.ended(run, { failed: true });
       throw error;
     } finally {
       ended();
     }
-    await enforcer.report(decision, "executed", pause);
+    await gate.ended(run);
   }
-  const streams = Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
   const own = tool.needsApproval;
   async function needsApproval(input: unknown, given: Options = {}): Promise<unknown> {
     // Before it runs a call that was approved, version 6 asks once more, and refuses the call if none is needed. Remit
     // is asked when the call runs.
     if (isAnswered(given)) return true;
-    try {
-      await enforcer.check(name, snapshot(input), undefined, undefined, placeOf(given));
-    } catch (error) {
-      if (error instanceof NotAllowed) return error instanceof ApprovalPending;
-      throw error;
-    }
+    const verdict = await gate.judge(name, input, { place: placeOf(given) });
+    if (verdict.kind !== "run") return verdict.kind === "waits";
     return typeof own === "function" ? own(input, given) : (own ?? false);
   }
-  return { ...tool, execute: streams ? stream : run, ...(pause ? { needsApproval } : {}) };
+  const streams = Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
+  return { ...tool, execute: streams ? stream : once, ...(pause ? { needsApproval } : {}) };
 }
 
 /** The conversation before the message that has the call, and the call's id; undefined if it is no JSON. */

@@ -1,8 +1,9 @@
 /** Claude Agent SDK: a PreToolUse hook for every call, and `canUseTool` for calls that would prompt. */
 
 import type { Remit } from "./client.js";
-import { Enforcer, type EnforcerOptions } from "./enforcement.js";
-import { ApprovalPending, forAgent } from "./errors.js";
+import type { EnforcerOptions } from "./enforcement.js";
+import { forAgent } from "./errors.js";
+import { Gate, told } from "./gate.js";
 
 const HOOK_S = 60;
 
@@ -35,16 +36,18 @@ type Answer =
  * judged. If anything goes wrong, the call is denied, with a message that says what to do.
  */
 export function remitHooks(remit: Remit, agent: string, options: ClaudeOptions = {}) {
-  const enforcer = new Enforcer(remit, agent, options);
+  const { pending = "deny" } = options;
+  const gate = new Gate(remit, agent, options);
 
   // The SDK calls hooks with the events of all kinds; this one is registered for a single kind.
   async function beforeTool(event: unknown): Promise<Answer> {
     try {
       const { tool_name: tool, tool_input: input, session_id: session } = event as PreToolUse;
-      const { parameters } = await enforcer.check(tool, input as Record<string, unknown>, { session });
-      return options.allowed === "continue" ? {} : answer("allow", "Allowed by Remit", parameters);
+      const verdict = await gate.judge(tool, input as Record<string, unknown>, { context: { session } });
+      if (verdict.kind !== "run") return answer(verdict.kind === "waits" ? pending : "deny", verdict.text);
+      return options.allowed === "continue" ? {} : answer("allow", "Allowed by Remit", verdict.arguments);
     } catch (error) {
-      return answer(error instanceof ApprovalPending ? (options.pending ?? "deny") : "deny", forAgent(error));
+      return answer("deny", forAgent(error)); // the SDK continues if a hook throws
     }
   }
   const timeout = HOOK_S + (options.waitMs ?? 0) / 1000;
@@ -54,15 +57,12 @@ export function remitHooks(remit: Remit, agent: string, options: ClaudeOptions =
 
 /** For `query({ options: { canUseTool } })`, which the SDK calls only when it would otherwise prompt. */
 export function canUseTool(remit: Remit, agent: string, options: EnforcerOptions = {}) {
-  const enforcer = new Enforcer(remit, agent, options);
+  const gate = new Gate(remit, agent, options);
 
   return async function decide(tool: string, input: Record<string, unknown>, given?: { signal?: AbortSignal }) {
-    try {
-      const { parameters } = await enforcer.check(tool, input, undefined, given?.signal);
-      return { behavior: "allow" as const, updatedInput: parameters };
-    } catch (error) {
-      return { behavior: "deny" as const, message: forAgent(error) };
-    }
+    const verdict = await gate.judge(tool, input, given?.signal ? { signal: given.signal } : {}).catch(told);
+    if (verdict.kind === "run") return { behavior: "allow" as const, updatedInput: verdict.arguments };
+    return { behavior: "deny" as const, message: verdict.text };
   };
 }
 

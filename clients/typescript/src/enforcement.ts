@@ -110,22 +110,23 @@ export class Enforcer {
     return { decision, parameters: judged };
   }
 
-  /** What `run` answers, after the outcome is reported if `reportOutcome` is on, or `always`: an outcome ends a name. */
-  async reporting<R>(decision: Decision, run: () => Promise<R>, always = false): Promise<Awaited<R>> {
+  /** What `run` answers, after the outcome is reported if `reportOutcome` is on. */
+  async reporting<R>(decision: Decision, run: () => Promise<R>): Promise<Awaited<R>> {
     let answer: Awaited<R>;
     try {
       answer = await run();
     } catch (error) {
-      await this.report(decision, "failed", always);
+      // LangGraph pauses a tool with an error, and comes back to the call.
+      if ((error as { is_bubble_up?: unknown } | undefined)?.is_bubble_up !== true) await this.report(decision, "failed");
       throw error;
     }
-    await this.report(decision, "executed", always);
+    await this.report(decision, "executed");
     return answer;
   }
 
-  /** Reports the outcome of the call as `reporting` does. If that fails, there is only a warning. */
-  async report(decision: Decision, status: Outcome, always = false): Promise<void> {
-    if (!(this.#options.reportOutcome || always) || !decision.id) return;
+  /** Reports the outcome of the call if `reportOutcome` is on, which ends its name. If that fails, it only warns. */
+  async report(decision: Decision, status: Outcome): Promise<void> {
+    if (!this.#options.reportOutcome || !decision.id) return;
     try {
       await this.remit.reportOutcome(decision, status);
     } catch (error) {

@@ -8,7 +8,7 @@
 export type { Approval, Decision } from "./answers.js";
 export { folded, NotJson, snapshot, strictJson } from "./arguments.js";
 export { type AuthorizeOptions, Remit, type RemitOptions } from "./client.js";
-export { type Allowed, type Context, Enforcer, type EnforcerOptions, type Outcome } from "./enforcement.js";
+export { type Allowed, type Context, Enforcer, type EnforcerOptions, type Outcome, type Place } from "./enforcement.js";
 export {
   ApprovalPending,
   Denied,
@@ -22,4 +22,5 @@ export {
   Throttled,
   Unavailable,
 } from "./errors.js";
+export { Gate, type Known, told, type Verdict } from "./gate.js";
 export type { Asked } from "./requests.js";

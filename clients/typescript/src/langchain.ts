@@ -1,15 +1,17 @@
 /** LangChain and LangGraph: tools that ask Remit before they run. */
 
 import type { Remit } from "./client.js";
-import { type Context, Enforcer, type EnforcerOptions } from "./enforcement.js";
-import { ApprovalPending, forAgent, NotAllowed } from "./errors.js";
+import type { Context, EnforcerOptions, Place } from "./enforcement.js";
+import { forAgent } from "./errors.js";
+import { Gate } from "./gate.js";
 
 interface Config {
   configurable?: Configurable;
+  toolCall?: { id?: string };
 }
 
 interface Configurable extends Record<string, unknown> {
-  __pregel_scratchpad?: { interruptCounter: number; resume: unknown[] };
+  __pregel_scratchpad?: { interruptCounter: number; resume: unknown[]; currentTaskInput?: unknown };
   __pregel_send?: (writes: [string, unknown][]) => void;
 }
 
@@ -52,29 +54,43 @@ export function guardTool<T extends StructuredTool>(
 ): T {
   const running = tool as unknown as Running;
   if (typeof running._call !== "function") throw new TypeError(`"${tool.name}" is not a tool of LangChain`);
-  const enforcer = new Enforcer(remit, agent, options);
+  const gate = new Gate(remit, agent, options);
+  const { interrupt } = options;
 
   async function _call(this: T, input: unknown, runManager?: unknown, config?: Config): Promise<unknown> {
+    const conf = config?.configurable;
+    const wasPaused = interrupt !== undefined && takesAnswer(conf, interrupt);
     const isText = typeof input === "string";
-    const run = (judged: unknown) => {
-      const given = isText ? (judged as { input: string }).input : judged;
-      return running._call.call(this, given, runManager, config);
-    };
-    const wasPaused = options.interrupt !== undefined && takesAnswer(config?.configurable, options.interrupt);
-    const refused = (error: unknown): NotAllowed => {
-      if (options.interrupt && error instanceof ApprovalPending && !wasPaused) {
-        const { approvalId, message } = error;
-        pause(config?.configurable, options.interrupt, { approvalId, tool: error.tool, message });
-      }
-      if (error instanceof NotAllowed) return error;
+    const known = { context: sessionOf(conf), place: placeOf(conf, config?.toolCall?.id) };
+    const verdict = await gate.judge<unknown>(tool.name, isText ? { input } : input, known).catch((error: unknown) => {
       throw new Error(forAgent(error), { cause: error });
-    };
-    const allowed = await enforcer.check(tool.name, isText ? { input } : input, sessionOf(config)).catch(refused);
-    if (!(allowed instanceof NotAllowed)) return enforcer.reporting(allowed.decision, () => run(allowed.parameters));
-    const said = allowed.forAgent();
-    return this.responseFormat === "content_and_artifact" ? [said, undefined] : said;
+    });
+    if (verdict.kind === "run") {
+      const given = isText ? (verdict.arguments as { input: string }).input : verdict.arguments;
+      return gate.run(verdict, () => running._call.call(this, given, runManager, config));
+    }
+    if (verdict.kind === "waits" && interrupt && !wasPaused) {
+      const { approvalId, tool, message } = verdict;
+      pause(conf, interrupt, { approvalId, tool, message });
+    }
+    return this.responseFormat === "content_and_artifact" ? [verdict.text, undefined] : verdict.text;
   }
   return Object.assign(Object.create(tool) as T, { _call });
+}
+
+/**
+ * The task, which is the same when it is resumed, and the call's id, unless the message has it twice.
+ *
+ * Without a checkpointer, no graph is resumed.
+ */
+function placeOf(conf: Configurable | undefined, callId: string | undefined): Place {
+  const { __pregel_task_id: task, __pregel_checkpointer: saved, __pregel_scratchpad: pad } = conf ?? {};
+  const input = pad?.currentTaskInput as { messages?: unknown } | unknown[] | undefined;
+  const messages = Array.isArray(input) ? input : input?.messages;
+  if (!task || !saved || callId === undefined || !Array.isArray(messages)) return undefined;
+  const last = messages.filter((message: { type?: unknown }) => message.type === "ai").at(-1) as
+    { tool_calls?: { id?: string }[] } | undefined;
+  return last?.tool_calls?.filter(({ id }) => id === callId).length === 1 ? [task, callId] : undefined;
 }
 
 // A graph that is resumed runs its task again from the beginning, and gives the answers so far to the task's interrupts
@@ -103,7 +119,7 @@ function takesAnswer(conf: Configurable | undefined, interrupt: (value: Pause) =
   return true;
 }
 
-function sessionOf(config: Config | undefined): Context {
-  const session = config?.configurable?.["thread_id"];
+function sessionOf(conf: Configurable | undefined): Context {
+  const session = conf?.["thread_id"];
   return session === undefined ? {} : { session: String(session) };
 }

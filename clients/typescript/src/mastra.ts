@@ -1,8 +1,8 @@
 /** Mastra: tools that ask Remit before they run. */
 
 import type { Remit } from "./client.js";
-import { type Context, Enforcer, type EnforcerOptions } from "./enforcement.js";
-import { forAgent } from "./errors.js";
+import type { EnforcerOptions } from "./enforcement.js";
+import { Gate, told } from "./gate.js";
 
 interface MastraTool {
   id: string;
@@ -16,15 +16,14 @@ interface MastraTool {
 export function guardTool<T extends MastraTool>(remit: Remit, agent: string, tool: T, options?: EnforcerOptions): T {
   const { execute } = tool;
   if (!execute) throw new TypeError(`The tool "${tool.id}" has no execute: it cannot be guarded here`);
-  const enforcer = new Enforcer(remit, agent, options);
+  const gate = new Gate(remit, agent, options);
 
   async function guarded(input: unknown, context?: { agent?: { threadId?: string } }): Promise<unknown> {
     const session = context?.agent?.threadId;
-    const vouched: Context = session === undefined ? {} : { session };
-    const { decision, parameters } = await enforcer.check(tool.id, input, vouched).catch((error: unknown) => {
-      throw new Error(forAgent(error), { cause: error });
-    });
-    return enforcer.reporting(decision, () => execute!.call(tool, parameters, context));
+    const known = session === undefined ? {} : { context: { session } };
+    const verdict = await gate.judge(tool.id, input, known).catch(told);
+    if (verdict.kind !== "run") throw new Error(verdict.text, { cause: verdict.cause });
+    return gate.run(verdict, () => execute!.call(tool, verdict.arguments, context));
   }
   return Object.assign(Object.create(tool) as T, { execute: guarded });
 }

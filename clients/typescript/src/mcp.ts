@@ -2,8 +2,8 @@
 
 import { folded } from "./arguments.js";
 import type { Remit } from "./client.js";
-import { type Context, Enforcer, type EnforcerOptions } from "./enforcement.js";
-import { forAgent } from "./errors.js";
+import { Enforcer, type EnforcerOptions } from "./enforcement.js";
+import { Gate, told, type Verdict } from "./gate.js";
 
 const CALL = "tools/call";
 const NAMES = ["jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "_meta", "requestId"];
@@ -48,13 +48,13 @@ export function guardServer<T extends Transport>(
   agent: string | ((extra: any) => string),
   options: McpOptions = {},
 ): T {
-  const gate = new Gate(remit, options, () => transport.sessionId);
+  const messages = new Messages(remit, options, () => transport.sessionId);
   const agentOf = (extra: unknown) => (typeof agent === "function" ? agent(extra) : agent);
-  const send = (message: Message, given?: unknown) => gate.toClient(message, (shown) => transport.send(shown, given));
+  const send = (message: Message, given?: unknown) => messages.toClient(message, (shown) => transport.send(shown, given));
   return proxied(transport, send, (handle) => (message, extra) => {
     const refuse = (answer: Message) => transport.send(answer, { relatedRequestId: message.id });
     const pass = (judged: Message) => handle(judged, extra);
-    gate.toServer(message, () => agentOf(extra), pass, refuse).catch((error) => transport.onerror?.(error));
+    messages.toServer(message, () => agentOf(extra), pass, refuse).catch((error) => transport.onerror?.(error));
   });
 }
 
@@ -65,10 +65,10 @@ export function guardClient<T extends Transport>(
   agent: string,
   options: McpOptions = {},
 ): T {
-  const gate = new Gate(remit, options, () => transport.sessionId);
+  const messages = new Messages(remit, options, () => transport.sessionId);
   let handler: OnMessage = () => undefined;
   const send = (message: Message, given?: unknown) =>
-    gate.toServer(
+    messages.toServer(
       message,
       () => agent,
       (judged) => transport.send(judged, given),
@@ -77,13 +77,13 @@ export function guardClient<T extends Transport>(
   return proxied(transport, send, (handle) => {
     handler = handle;
     return (message, extra) => {
-      gate.toClient(message, (shown) => handle(shown, extra)).catch((error) => transport.onerror?.(error));
+      messages.toClient(message, (shown) => handle(shown, extra)).catch((error) => transport.onerror?.(error));
     };
   });
 }
 
 /** Judges calls on their way to the server, and shortens listings on their way to the client. */
-class Gate {
+class Messages {
   readonly #judging = new Map<Id, AbortController>();
   readonly #listing = new Map<Id, () => string>();
 
@@ -122,19 +122,21 @@ class Gate {
     }
     const cancelled = new AbortController();
     this.#judging.set(id, cancelled);
-    let judged: Message;
+    const verdict = await this.#verdict(name, given, agentOf, cancelled.signal);
+    this.#judging.delete(id);
+    if (cancelled.signal.aborted) return;
+    if (verdict.kind !== "run") await refuse(toolError(message, verdict.text));
+    else await pass({ ...message, params: { ...params, name, arguments: verdict.arguments } });
+  }
+
+  async #verdict(tool: string, given: unknown, agentOf: () => string, signal: AbortSignal): Promise<Verdict> {
+    const session = this.session();
+    const known = { signal, ...(session === undefined ? {} : { context: { session } }) };
     try {
-      const enforcer = new Enforcer(this.remit, agentOf(), this.options);
-      const context: Context = this.session() === undefined ? {} : { session: this.session() };
-      const { parameters } = await enforcer.check(name, given, context, cancelled.signal);
-      judged = { ...message, params: { ...params, name, arguments: parameters } };
+      return await new Gate(this.remit, agentOf(), this.options).judge(tool, given, known);
     } catch (error) {
-      if (!cancelled.signal.aborted) await refuse(toolError(message, forAgent(error)));
-      return;
-    } finally {
-      this.#judging.delete(id);
+      return told(error);
     }
-    if (!cancelled.signal.aborted) await pass(judged);
   }
 
   /** Ends the judgement of a call. False if there is none, so that the server must hear of the cancellation. */

@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { Enforcer, folded, NotJson, Remit, snapshot, strictJson } from "../src/index.js";
-import { AskedOnce } from "../src/asked-once.js";
-import { FaultyServer, KEY, PATIENT_MS, SHARED, YES } from "./faults.js";
+import { Enforcer, folded, Gate, NotJson, Remit, snapshot, strictJson } from "../src/index.js";
+import { ESCALATED, FaultyServer, KEY, NO, PATIENT_MS, said, SHARED, YES } from "./faults.js";
 
 async function guarded<A, R>(run: (parameters: A) => R) {
   const server = await FaultyServer.start([YES]);
@@ -191,22 +190,22 @@ test("names are folded as the service folds them", () => {
   }
 });
 
-for (const [keptMs, asked] of [
-  [10_000, 1],
-  [-1, 2],
-] as const) {
-  test(`an answer that is kept for ${keptMs} ms counts once, and not for longer`, async () => {
-    const server = await FaultyServer.start([YES]);
-    const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
-    const once = new AskedOnce(new Enforcer(remit, "bot"), keptMs);
-    assert.equal(await once.isPending("c1", "tool", { amount: 1 }), false);
-    await once.check("c1", "tool", { amount: 1 });
-    assert.equal(server.asked.length, asked);
-    await once.check("c1", "tool", { amount: 1 });
-    assert.equal(server.asked.length, asked + 1);
-    server.close();
-  });
-}
+test("a gate says what to do, names a call by its place, and throws where there is no decision", async () => {
+  const server = await FaultyServer.start([YES, NO, ESCALATED, said({ status: 503, problem: "STORE_UNAVAILABLE" })]);
+  const gate = new Gate(new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS }), "bot");
+  const given = { amount: 1 };
+  const run = await gate.judge("tool", given, { place: ["here", 1] });
+  assert.ok(run.kind === "run" && run.arguments !== given && Object.isFrozen(run.arguments));
+  const denied = await gate.judge("tool", given, { place: ["here", 1], context: { session: "s1" } });
+  assert.ok(denied.kind === "refused" && denied.text.includes("It is late"));
+  const waits = await gate.judge("tool", given, { place: ["here", 2] });
+  assert.ok(waits.kind === "waits" && waits.approvalId === "a1" && waits.text.includes("Approval a1 waits"));
+  await assert.rejects(gate.judge("tool", given), { name: "Unavailable" });
+  const names = server.asked.map((one) => /^idempotency-key: (.*)$/im.exec(one)?.[1]);
+  assert.deepEqual([names[0] === names[1], names[1] === names[2], names[3]], [true, false, undefined]);
+  assert.equal(server.bodies[1]?.["context"].session, "s1");
+  server.close();
+});
 
 test("a generator cannot be guarded", () => {
   const remit = new Remit({ url: "http://127.0.0.1:1", key: KEY });

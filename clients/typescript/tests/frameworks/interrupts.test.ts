@@ -10,7 +10,7 @@ import { z } from "zod";
 import { guardTools } from "../../src/ai-sdk.js";
 import { Remit } from "../../src/index.js";
 import { guardTool as guardOpenAI } from "../../src/openai-agents.js";
-import { ESCALATED, FaultyServer, KEY, PATIENT_MS, type Said, YES } from "../faults.js";
+import { ESCALATED, FaultyServer, KEY, NO, PATIENT_MS, type Said, YES } from "../faults.js";
 import { AI_SDKS, aiModel, langChainAgent, NAME, openAIModel, openAITools, PARAMETERS, THREAD } from "./scripted.js";
 
 const nameIn = (asked: string) => /^idempotency-key: (.*)$/im.exec(asked)?.[1];
@@ -99,14 +99,40 @@ test("AI SDK: the next call with the same id is asked about, although the one be
   }
 });
 
-test("a call that needs no approval is asked about once", async () => {
+test("OpenAI Agents: a call that needs no approval is one call, although Remit is asked before it runs, too", async () => {
   const { server, remit, ran } = await asking(YES);
   const tool = guardOpenAI(remit, "desk", openAITools(ran));
   await new Runner({ tracingDisabled: true }).run(
     new OpenAIAgent({ name: "desk", model: openAIModel(), tools: [tool] }),
     "refund",
   );
-  assert.deepEqual([ran, server.asked.length], [[PARAMETERS], 1]);
+  assert.deepEqual([ran, server.asked.length, new Set(server.asked.map(nameIn)).size], [[PARAMETERS], 2, 1]);
+  server.close();
+});
+
+test("OpenAI Agents: a call that is rejected in the framework does not run, although Remit allows it", async () => {
+  for (const [answers, own] of [
+    [[ESCALATED, YES], false],
+    [[YES], true],
+  ] as const) {
+    const { server, remit, ran } = await asking(...answers);
+    const tool = guardOpenAI(remit, "desk", { ...openAITools(ran), needsApproval: async () => own });
+    const runner = new Runner({ tracingDisabled: true });
+    const paused = await runner.run(new OpenAIAgent({ name: "desk", model: openAIModel(), tools: [tool] }), "refund");
+    paused.state.reject(paused.interruptions[0]!);
+    await runner.run(new OpenAIAgent({ name: "desk", model: openAIModel(), tools: [tool] }), paused.state);
+    assert.deepEqual(ran, []);
+    server.close();
+  }
+});
+
+test("OpenAI Agents: what Remit denies pauses nothing, although the tool wants an approval", async () => {
+  const { server, remit, ran } = await asking(NO);
+  const tool = guardOpenAI(remit, "desk", { ...openAITools(ran), needsApproval: async () => true });
+  const agent = new OpenAIAgent({ name: "desk", model: openAIModel(), tools: [tool] });
+  const ended = await new Runner({ tracingDisabled: true }).run(agent, "refund");
+  assert.deepEqual([ended.interruptions, ran], [[], []]);
+  assert.match(String(ended.finalOutput), /it is late/i);
   server.close();
 });
 

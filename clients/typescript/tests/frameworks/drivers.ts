@@ -1,0 +1,238 @@
+/**
+ * What plays a row of clients/adapters.json: one driver for each framework.
+ *
+ * `ran`: the amounts with which the tool ran. `said`: what the model has read of its last call. `start`, `resume` and
+ * `restart` are the steps of that name.
+ */
+
+import { AIMessage } from "@langchain/core/messages";
+import { tool as langChainTool } from "@langchain/core/tools";
+import { FakeListChatModel } from "@langchain/core/utils/testing";
+import { Command, interrupt, MemorySaver } from "@langchain/langgraph";
+import { Agent, getCurrentTrace, Runner, RunState, setTraceProcessors, tool as openAITool, Usage } from "@openai/agents";
+import { createAgent } from "langchain";
+import { z } from "zod";
+
+import { guardTools } from "../../src/ai-sdk.js";
+import type { Remit } from "../../src/index.js";
+import { guardTool as guardLangChain } from "../../src/langchain.js";
+import { guardTool as guardOpenAI } from "../../src/openai-agents.js";
+import { AI_SDKS, modelThat, NAME } from "./scripted.js";
+
+setTraceProcessors([]);
+const about = { name: NAME, description: "Pay back" };
+const schema = z.object({ amount: z.number() });
+const context = { session: "s1" };
+
+/** What the model calls in each of its answers: [id, amount], one list for each answer. */
+export type Calls = [id: string, amount: number][][];
+
+export abstract class Driver {
+  readonly ran: number[] = [];
+  said = "";
+  #turn = 0;
+
+  constructor(
+    readonly remit: Remit,
+    readonly agent: string,
+    readonly calls: Calls,
+    /** How often the tool itself asks its user. */
+    readonly pauses: number,
+  ) {}
+
+  async start(): Promise<void> {
+    this.#turn = 0;
+    await this.begin();
+  }
+
+  /** What the model calls next. */
+  next(): [id: string, amount: number][] {
+    return this.calls[this.#turn++] ?? [];
+  }
+
+  protected abstract begin(): Promise<void>;
+  /** Continues with a yes to all that waits. */
+  abstract resume(): Promise<void>;
+  /** Makes everything anew, but for what the framework saves. */
+  abstract restart(): void;
+}
+
+export class LangGraph extends Driver {
+  protected readonly options: object = {};
+  readonly #saved = new MemorySaver();
+  #graph: any;
+
+  restart() {
+    this.#graph = undefined;
+  }
+
+  protected begin() {
+    return this.#go({ messages: ["refund"] });
+  }
+
+  resume() {
+    return this.#go(new Command({ resume: true }));
+  }
+
+  async #go(given: unknown) {
+    this.#graph ??= this.#make();
+    const { messages } = await this.#graph.invoke(given, { configurable: { thread_id: "s1" } });
+    this.said = messages.filter((message: any) => message.getType() === "tool").at(-1)?.text ?? "";
+  }
+
+  #make(): any {
+    const driver = this;
+    class Scripted extends FakeListChatModel {
+      override bindTools(): any {
+        return this;
+      }
+      override async _generate(): Promise<any> {
+        const tool_calls = driver.next().map(([id, amount]) => ({ name: NAME, args: { amount }, id, type: "tool_call" }));
+        const message = new AIMessage({ content: tool_calls.length ? "" : "done", tool_calls } as any);
+        return { generations: [{ text: "", message }] };
+      }
+    }
+    const pay = async ({ amount }: { amount: number }) => {
+      for (let n = 0; n < this.pauses; n += 1) {
+        if (interrupt(`really? ${n}`) !== true) return "the user said no";
+      }
+      return this.ran.push(amount), "paid";
+    };
+    const options = { interrupt, ...this.options };
+    const tool = guardLangChain(this.remit, this.agent, langChainTool(pay, { ...about, schema }), options);
+    const model = new Scripted({ responses: [] });
+    return createAgent({ model, tools: [tool], checkpointer: this.#saved } as any);
+  }
+}
+
+/** A pause is no outcome: that would end the name. */
+export class LangGraphReporting extends LangGraph {
+  protected override readonly options = { reportOutcome: true };
+}
+
+/**
+ * Its tools cannot pause halfway: they ask before they run, in the same pause as Remit. Every run is resumed from what
+ * was saved, and named by its trace.
+ */
+export class OpenAI extends Driver {
+  protected readonly trace: (() => any) | undefined = getCurrentTrace;
+  #state: any;
+  #desk: Agent | undefined;
+
+  restart() {
+    this.#desk = undefined;
+  }
+
+  protected begin() {
+    return this.#go("refund");
+  }
+
+  async resume() {
+    const state = await this.resumed(this.#state);
+    for (const each of state.getInterruptions()) state.approve(each);
+    await this.#go(state);
+  }
+
+  protected resumed(state: any): Promise<any> | any {
+    return RunState.fromString(this.desk(), state.toString());
+  }
+
+  async #go(given: any) {
+    const ended = await new Runner({ tracingDisabled: this.trace === undefined }).run(this.desk(), given);
+    this.#state = ended.state;
+    this.said = JSON.stringify(ended.history.filter(({ type }) => type === "function_call_result").at(-1) ?? "");
+  }
+
+  protected desk(): Agent {
+    return (this.#desk ??= this.#make());
+  }
+
+  #make(): Agent {
+    const model: any = {
+      getResponse: async () => {
+        const calls = this.next().map(([callId, amount]) => {
+          const item = { type: "function_call", callId, name: NAME, status: "completed" };
+          return { ...item, arguments: JSON.stringify({ amount }) };
+        });
+        const content = [{ type: "output_text", text: "done" }];
+        const done = { type: "message", role: "assistant", status: "completed", content };
+        return { usage: new Usage({ requests: 1 } as any), output: calls.length ? calls : [done] };
+      },
+    };
+    const execute = async ({ amount }: { amount: number }) => (this.ran.push(amount), "paid");
+    const needsApproval = this.pauses > 0;
+    const tool = openAITool({ ...about, parameters: schema, execute, needsApproval, errorFunction: null });
+    const options = { context, ...(this.trace ? { trace: this.trace } : {}) };
+    return new Agent({ name: "desk", model, tools: [guardOpenAI(this.remit, this.agent, tool, options)] });
+  }
+}
+
+/** Runs have no trace, and go on in the same process. */
+export class OpenAIUntraced extends OpenAI {
+  protected override readonly trace = undefined;
+
+  protected override resumed(state: any) {
+    return state;
+  }
+}
+
+abstract class AiSdk extends Driver {
+  protected abstract readonly sdk: any;
+  protected abstract readonly mocks: object;
+  #messages: any[] = [];
+  #waiting: { approvalId: string }[] = [];
+
+  /** Every run begins with what was saved, so nothing else is left of the one before. */
+  restart() {}
+
+  protected begin() {
+    this.#messages.push({ role: "user", content: "refund" });
+    return this.#go();
+  }
+
+  resume() {
+    const answers = this.#waiting.map(({ approvalId }) => ({ type: "tool-approval-response", approvalId, approved: true }));
+    this.#messages.push({ role: "tool", content: answers });
+    return this.#go();
+  }
+
+  async #go() {
+    const execute = async ({ amount }: { amount: number }) => (this.ran.push(amount), "paid");
+    const tool = this.sdk.tool({ inputSchema: z.any(), execute, needsApproval: this.pauses > 0 });
+    const tools = guardTools(this.remit, this.agent, { [NAME]: tool }, { pause: true, context });
+    const model = modelThat(this.mocks, () => this.next());
+    const stopWhen = (this.sdk.stepCountIs ?? this.sdk.isStepCount)(5);
+    const messages = JSON.parse(JSON.stringify(this.#messages));
+    const ended = await this.sdk.generateText({ model, tools, messages, stopWhen });
+    this.#messages = JSON.parse(JSON.stringify([...messages, ...(ended.responseMessages ?? ended.response.messages)]));
+    this.#waiting = ended.content.filter((part: any) => part.type === "tool-approval-request");
+    const read = this.#messages.filter(({ role }) => role === "tool").flatMap(({ content }) => content);
+    this.said = JSON.stringify(read.filter(({ type }: any) => type === "tool-result").at(-1)?.output ?? "");
+  }
+}
+
+type Made = new (...given: ConstructorParameters<typeof Driver>) => Driver;
+const aiSdks = AI_SDKS.map(([version, sdk, mocks]): [string, Made] => [
+  `AI SDK ${version}`,
+  class extends AiSdk {
+    protected readonly sdk = sdk;
+    protected readonly mocks = mocks;
+  },
+]);
+/** The oldest version loses the number of the turn when a run is saved. */
+const keepsTurns = !import.meta.url.includes("/lowest/");
+export const DRIVERS: [name: string, driver: Made][] = [
+  ["LangGraph", LangGraph],
+  ["LangGraph that reports outcomes", LangGraphReporting],
+  ...(keepsTurns ? [["OpenAI Agents", OpenAI] as [string, Made]] : []),
+  ["OpenAI Agents without a trace", OpenAIUntraced],
+  ...aiSdks,
+];
+
+const ONCE = "a tool asks its user at most once, before it runs";
+const TWICE = "an approval lets a call through that then pauses twice";
+/** By the beginning of a driver's name and the name of a row, why the framework cannot play it. */
+export const CANNOT: Record<string, Record<string, string>> = {
+  "OpenAI Agents": { [TWICE]: ONCE },
+  "AI SDK": { [TWICE]: ONCE },
+};
