@@ -9,30 +9,12 @@ from app.language.ambiguous import Ambiguous
 from app.language.paths import canonical_path
 from app.language.shell_programs import USUAL, is_flag
 from app.language.shell_surroundings import HARMLESS_VARIABLES, INTERPRETERS, OF_SHELL, RUNNERS, VIA, WITH_SUBCOMMANDS
-from app.model.text import FieldError, Name, require_visible
-
-CWD = "cwd"
-"""The name in `context` of the directory in which a line starts."""
-
-HOMES = ("/", "/home", "/root", "/Users")
+from app.model.context_roots import ContextRoot, is_home
+from app.model.text import FieldError, require_visible
 
 _Word = Annotated[str, Meta(min_length=1, max_length=200)]
 _Words = _Word | Annotated[list[_Word], Meta(min_length=1, max_length=100)]
 _FewWords = Annotated[list[_Word], Meta(min_length=1, max_length=100)]
-
-
-class ContextRoot(Struct, frozen=True, forbid_unknown_fields=True):
-    """A directory that the call's context names.
-
-    context: The name of the value in `context`; never `cwd`.
-    """
-
-    context: Name
-
-    def __post_init__(self) -> None:
-        require_visible("context", self.context)
-        if self.context == CWD:
-            raise FieldError("context", "name the project's directory; `cwd` is wherever the agent happens to be")
 
 
 class AllowedCommand(Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,11 +154,6 @@ def several(words: str | Sequence[str] | UnsetType) -> Sequence[str]:
     if isinstance(words, UnsetType):
         return ()
     return (words,) if isinstance(words, str) else words
-
-
-def is_home(path: str) -> bool:
-    """True for the whole disk and for what is usually a person's home."""
-    return path in HOMES or path.rpartition("/")[0] in ("/home", "/Users")
 
 
 _NO_FLAG = "must be one flag, such as -q, -n NUMBER, -m TEXT, -o PATH, --format=TEXT or --tb=short"

@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.language.spellings import folded
 from app.model.approvals import DEFAULT_TERMS, ApprovalTerms, Approvers
-from app.model.command_constraint import CWD
 from app.model.constraints import REQUEST
+from app.model.context_roots import CWD
 from app.model.rule import Rule
 
 _OF_CONTEXT = "context"

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.approvals import ApprovalTerms
-from app.model.command_constraint import CWD
 from app.model.constraints import REQUEST, Circumstances, Constraint, named_constraints
+from app.model.context_roots import CWD
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import Budget, DenialBreaker, RateLimit
 from app.model.sequences import ToolPattern, require_patterns

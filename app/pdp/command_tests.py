@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from app.cancellation import raise_if_cancelled
 from app.language.ambiguous import Ambiguous
-from app.model.command_constraint import CWD, CommandConstraint
+from app.model.command_constraint import CommandConstraint
 from app.model.constraints import Operand
+from app.model.context_roots import CWD
 from app.pdp.clauses import Test, Unjudged, redacted, shown
 from app.pdp.operands import Json, OtherValue
 from app.pdp.shell_commands import CommandJudge, JudgedCommand, Places, places_of

@@ -22,7 +22,8 @@ from app.language.shell_surroundings import (
     VIA,
     is_harmless_value,
 )
-from app.model.command_constraint import CommandConstraint, DeniedCommand, is_home, several
+from app.model.command_constraint import CommandConstraint, DeniedCommand, several
+from app.model.context_roots import is_home
 from app.pdp.clauses import shown
 from app.pdp.shell_entries import NULL, READERS, Entry, joined, outside
 
