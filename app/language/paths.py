@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from app.language.ambiguous import Ambiguous
+from app.language.spellings import folded
 from app.language.visible import first_hidden
 
 MAX_PATH = 4096
@@ -57,6 +58,32 @@ def under(directories: Iterable[str]) -> Callable[[str], bool]:
     exact = frozenset(roots)
     prefixes = tuple(root if root == "/" else f"{root}/" for root in roots)
     return lambda path: path in exact or path.startswith(prefixes)
+
+
+def under_in_any_case(directories: Iterable[str]) -> Callable[[str], bool]:
+    """Return the same test, for file systems that do not tell letter cases apart.
+
+    It raises Ambiguous for paths that lie there only if letters beyond ASCII are taken for others, as some do.
+    """
+    roots = tuple(directories)
+    lies_there, may_lie_there = under(map(_lowered, roots)), under(map(folded, roots))
+
+    def test(path: str) -> bool:
+        if lies_there(_lowered(path)):
+            return True
+        if may_lie_there(folded(path)):
+            raise Ambiguous("has letters that some systems take for those of the directory's name")
+        return False
+
+    return test
+
+
+def _lowered(path: str) -> str:
+    """Only ASCII, whose cases are the same everywhere."""
+    return path.lower() if path.isascii() else path.translate(_SMALL)
+
+
+_SMALL = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
 
 
 def _require_plain(text: str) -> None:

@@ -10,6 +10,7 @@ from app.language.schemas.patterns import MAX_REGEX_LENGTH, compile_regex
 from app.language.value_paths import EACH, require_path
 from app.model.approved_before import ApprovedBefore
 from app.model.command_constraint import CommandConstraint
+from app.model.context_roots import CWD
 from app.model.meaning_constraints import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
 from app.model.text import FieldError, Name, require_visible
 
@@ -134,6 +135,14 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     def given(self) -> list[str]:
         """The names of the fields that are given."""
         return [name for name in self.__struct_fields__ if getattr(self, name) is not UNSET]
+
+    @property
+    def directories(self) -> list[str]:
+        """The names in `context` of the directories in which it judges."""
+        found = [] if isinstance(self.path, UnsetType) else self.path.root_names
+        if isinstance(self.command, UnsetType) or not self.command.needs_root:
+            return found
+        return [*found, CWD, *filter(None, [self.command.root_name])]
 
 
 Constraints = Annotated[dict[Name, Constraint], Meta(min_length=1, max_length=100)]

@@ -1,7 +1,7 @@
 """Constraints on what a string means: a file, host, mailbox or network within a given set. Every instance is valid."""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -11,8 +11,10 @@ from app.language.email_domains import is_mail_domain
 from app.language.file_kinds import FileKind
 from app.language.hosts import canonical_domain, canonical_pattern
 from app.language.paths import canonical_path
+from app.model.context_roots import ContextRoot
 from app.model.text import FieldError
 
+_Read = TypeVar("_Read")
 _Text = Annotated[str, Meta(min_length=1, max_length=4096)]
 _Several = Meta(min_length=1, max_length=100)
 
@@ -20,25 +22,51 @@ _Several = Meta(min_length=1, max_length=100)
 class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A POSIX path that is, or lies below, one of these directories, and is of none of these kinds.
 
-    under: Absolute paths of the directories, in their canonical form; anywhere if left out.
+    under: Absolute paths of the directories, in their canonical form, or values of `context`; anywhere if left out.
     not_among: Kinds of files that it must not be, by the names below those directories: `secrets` = keys and
     credentials, `runs` = what tools run or obey unasked, `hidden` = names that begin with a dot.
+    ignore_case: true = directories are the same in any letter case, as where macOS and Windows keep files.
     """
 
-    under: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "posix-path"})]], _Several] | UnsetType = (
-        UNSET
-    )
+    under: (
+        Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "posix-path"})] | ContextRoot], _Several]
+        | UnsetType
+    ) = UNSET
     not_among: Annotated[list[FileKind], Meta(min_length=1, max_length=len(FileKind))] | UnsetType = UNSET
+    ignore_case: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.under is UNSET and self.not_among is UNSET:
             raise FieldError("under", "give under, notAmong or both")
         if isinstance(self.under, UnsetType):
+            if self.ignore_case is not UNSET:
+                message = "is about the directories of `under`, which is missing; `notAmong` ignores case anyway"
+                raise FieldError("ignoreCase", message)
             return
-        _require_each("under", self.under, canonical_path)
         for index, text in enumerate(self.under):
-            if canonical_path(text) != (text.rstrip("/") or "/"):
-                raise FieldError(f"under[{index}]", f"write it as {canonical_path(text)}, the way it is read")
+            if isinstance(text, str):
+                canonical = _read("under", index, text, canonical_path)
+                if canonical != (text.rstrip("/") or "/"):
+                    raise FieldError(f"under[{index}]", f"write it as {canonical}, the way it is read")
+
+    @property
+    def constant_roots(self) -> list[str]:
+        """The directories that no call names."""
+        return [each for each in self._roots if isinstance(each, str)]
+
+    @property
+    def root_names(self) -> list[str]:
+        """The names in `context` of the others."""
+        return [each.context for each in self._roots if isinstance(each, ContextRoot)]
+
+    @property
+    def roots_in_words(self) -> list[str]:
+        """Each directory, for people."""
+        return [each if isinstance(each, str) else f'context "{each.context}"' for each in self._roots]
+
+    @property
+    def _roots(self) -> list[str | ContextRoot]:
+        return [] if isinstance(self.under, UnsetType) else self.under
 
 
 class HostConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
@@ -90,7 +118,11 @@ class CidrConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"a
 
 def _require_each(field: str, values: Iterable[str], read: Callable[[str], object]) -> None:
     for index, text in enumerate(values):
-        try:
-            read(text)
-        except Ambiguous as error:
-            raise FieldError(f"{field}[{index}]", f'"{text[:80]}" {error}') from None
+        _read(field, index, text, read)
+
+
+def _read(field: str, index: int, text: str, read: Callable[[str], _Read]) -> _Read:
+    try:
+        return read(text)
+    except Ambiguous as error:
+        raise FieldError(f"{field}[{index}]", f'"{text[:80]}" {error}') from None

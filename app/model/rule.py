@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.approvals import ApprovalTerms
 from app.model.constraints import REQUEST, Circumstances, Constraint, named_constraints
-from app.model.context_roots import CWD
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import Budget, DenialBreaker, RateLimit
 from app.model.sequences import ToolPattern, require_patterns
@@ -156,10 +155,7 @@ def constraint_reads(constraints: Iterable[PlacedConstraint]) -> Iterator[Read]:
         yield Read(of, name, {"required", "absent"}.issuperset(constraint.given))
         if constraint.from_request is not UNSET:
             yield Read("context", REQUEST)
-        if constraint.command is not UNSET and constraint.command.needs_root:
-            yield Read("context", CWD)
-            if (root := constraint.command.root_name) is not None:
-                yield Read("context", root)
+        yield from (Read("context", directory) for directory in constraint.directories)
         for operand in (constraint.equals, constraint.at_most, constraint.at_least):
             if operand is not UNSET:
                 yield Read("context" if operand.of_context else "parameters", operand.name)

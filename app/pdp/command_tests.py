@@ -92,8 +92,8 @@ class CommandTest:
             return None
         root = self._root
         if self._root_value is not None:
-            root = _only_text(self._root_value, parameters, context)
-        start = _only_text(self._start, parameters, context)
+            root = self._root_value.text(parameters, context)
+        start = self._start.text(parameters, context)
         for value in (root, start):
             if isinstance(value, Unjudged):
                 return value
@@ -105,12 +105,3 @@ class CommandTest:
 
 _NO_LINE = Unjudged("not a text that could be a shell line")
 _places_of = lru_cache(maxsize=256)(places_of)
-
-
-def _only_text(other: OtherValue, parameters: Json, context: Json) -> str | Unjudged:
-    values, fault = other.values(parameters, context)
-    if fault is not None:
-        return fault
-    if len(values) != 1 or type(values[0]) is not str:
-        return Unjudged(f"to be judged with {other.subject}, which is not one text")
-    return str(values[0])

@@ -65,8 +65,9 @@ def _meanings(constraint: Constraint) -> Iterator[str]:
 
 
 def _path(path: PathConstraint) -> Iterator[str]:
-    if not isinstance(path.under, UnsetType):
-        yield f"a path under {clipped(', '.join(path.under))}"
+    if path.roots_in_words:
+        in_any_case = " in any letter case" if path.ignore_case is True else ""
+        yield f"a path under {clipped(', '.join(path.roots_in_words))}{in_any_case}"
     if not isinstance(path.not_among, UnsetType):
         yield f"a path without {words_of(path.not_among)}"
 

@@ -15,6 +15,7 @@ from app.model.constraints import Circumstances, Constraint, IfMissing, named_co
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.command_tests import Unread
 from app.pdp.operands import Json, Unknown
+from app.pdp.path_tests import path_tests
 from app.pdp.relations import relations_of
 from app.pdp.value_tests import value_tests
 from app.redaction.credentials import REDACTED
@@ -52,6 +53,8 @@ class _Probe:
         self.subject = f'{"Context" if self.of_context else "Parameter"} "{name}"'
         self.path = ValuePath(name)
         self.tests = list(value_tests(constraint, secret=secret))
+        if constraint.path is not UNSET:
+            self.tests += path_tests(constraint.path, secret=secret)
         self.relations = list(relations_of(constraint, secret=secret, is_secret=is_secret, unread=unread))
         patterns = (each for each in (constraint.regex, constraint.not_regex) if isinstance(each, str))
         self.steps_per_byte = sum(compile_regex(each).program_size for each in patterns)

@@ -62,7 +62,8 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
     per_byte = 0
     for _, name, constraint in named:
         operands = (each for each in (constraint.equals, constraint.at_most, constraint.at_least) if each is not UNSET)
-        reading = cost_of_reading([name, *(operand.name for operand in operands)])
+        roots = () if constraint.path is UNSET else constraint.path.root_names
+        reading = cost_of_reading([name, *(operand.name for operand in operands), *roots])
         tests = _TEST_STEPS * len(constraint.given)
         steps += reading.steps + tests
         per_byte += reading.steps_per_byte

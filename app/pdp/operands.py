@@ -35,3 +35,12 @@ class OtherValue:
         except Ambiguous:
             return [], self._hidden
         return values, self._missing if missing else None
+
+    def text(self, parameters: Json, context: Json) -> str:
+        """Its value if that is one text; else why there is none, which is Unjudged."""
+        values, fault = self.values(parameters, context)
+        if fault is not None:
+            return fault
+        if len(values) != 1 or type(values[0]) is not str:
+            return Unjudged(f"to be judged with {self.subject}, which is not one text")
+        return str(values[0])

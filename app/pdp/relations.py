@@ -1,4 +1,6 @@
-"""Tests that need another value of the call: `equals`, `atMost`, `atLeast`, `fromRequest`, `command`."""
+"""Tests that need another value of the call: `equals`, `atMost`, `atLeast`, `fromRequest`, `command`, and `path` in
+directories of the context.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -15,6 +17,7 @@ from app.model.constraints import MAX_REQUEST_BYTES, REQUEST, Constraint, FromRe
 from app.pdp.clauses import Test, Unjudged, scalar
 from app.pdp.command_tests import CommandTest, Unread
 from app.pdp.operands import Json, OtherValue
+from app.pdp.path_tests import PathRelation
 
 Relation = Callable[[Json, Json], Test]
 """Takes parameters and context of a call; returns the test that any value of this call must pass."""
@@ -36,6 +39,8 @@ def relations_of(
         yield _order(constraint.at_least, lambda value, other: value >= other, "below")
     if constraint.from_request is not UNSET:
         yield _request_relation(constraint.from_request)
+    if constraint.path is not UNSET and constraint.path.root_names:
+        yield PathRelation(constraint.path, secret=secret)
     if constraint.command is not UNSET:
         yield CommandTest(constraint.command, secret=secret, is_secret=is_secret, unread=unread)
 

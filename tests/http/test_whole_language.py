@@ -86,6 +86,9 @@ FIELDS = {
         for name, some in MEANT.items()
     },
 }
+FIELDS["path"] |= st.sampled_from(
+    [{"under": [{"context": "x"}], "notAmong": ["hidden"]}, {"under": ["/Repo"], "ignoreCase": True}]
+)
 constraints = st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_size=2, unique=True).flatmap(
     lambda chosen: st.fixed_dictionaries({name: FIELDS[name] for name in chosen})
 )

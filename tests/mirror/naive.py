@@ -615,14 +615,10 @@ def until_array(name: str, ends: list[int]) -> list[int]:
 def fits(value: Json, wanted: Json, call: Json) -> Iterator[str]:
     """A finding for each field of the constraint that looks at the value."""
     for field, bound in wanted.items():
-        if field == "fromRequest":
-            yield asked_for(value, bound, call)
-        elif field == "approvedBefore":
-            yield OK if isinstance(value, str) else UNJUDGED
+        if field in OF_CALLS:
+            yield OF_CALLS[field](value, bound, call)
         elif field in OTHERS:
             yield compared(value, field, bound, call)
-        elif field == "command":
-            yield shell_line(value, bound, call)
         elif field in TEXTS:
             yield TEXTS[field](value, bound) if isinstance(value, str) else UNJUDGED
         elif field in BOUNDS:
@@ -652,11 +648,16 @@ def line_verdict(value: str, wanted: Json, call: Json) -> str:
     if MISSING in (root, start):
         return MISSING
     root, start = (path and shell.resolved(path, "") if path and path[0] == "/" else None for path in (root, start))
-    if root is None or start is None or root in ("/", "/home", "/root", "/Users"):
+    if root is None or start is None or is_somebodys(root):
         return UNJUDGED
-    if root.rpartition("/")[0] in ("/home", "/Users") or not shell.is_inside(start, root, root, {"secrets", "hidden"}):
+    if not shell.is_inside(start, root, root, {"secrets", "hidden"}):
         return UNJUDGED
     return shell.judge(value, wanted, root, start)
+
+
+def is_somebodys(root: str) -> bool:
+    """Whether it is the whole disk or a home."""
+    return root in ("/", "/home", "/root", "/Users") or root.rpartition("/")[0] in ("/home", "/Users")
 
 
 def one_text(call: Json, name: str) -> str | None:
@@ -801,24 +802,52 @@ def sortable(value: Json) -> tuple[str, Json] | None:
     return None
 
 
-def in_directory(text: str, wanted: Json) -> str:
-    if not re.fullmatch(r"(/[\w.@+:$~-]*)+", text) or text.startswith("//"):
+def in_directory(text: Json, wanted: Json, call: Json) -> str:
+    if not isinstance(text, str):
         return UNJUDGED
+    directories = []
+    for each in wanted.get("under", ["/"]):
+        named = one_text(call, each["context"]) if isinstance(each, dict) else each
+        if named == MISSING:
+            return MISSING
+        found = normal_path(named or "")
+        if found is None or (isinstance(each, dict) and is_somebodys(found)):
+            return UNJUDGED
+        directories.append(found)
+    path = normal_path(text)
+    if path is None:
+        return UNJUDGED
+    plain = wanted.get("ignoreCase") is not True
+    within = [each for each in directories if is_below(path, each, plain or in_small_letters)]
+    if not within:
+        return verdict(False) if plain or not any(is_below(path, each, alike) for each in directories) else UNJUDGED
+    below = path[min(0 if each == "/" else len(each) for each in within) :]
+    return verdict(not shell.kinds(below) & set(wanted.get("notAmong", ())))
+
+
+def normal_path(text: str) -> str | None:
+    """None for what cannot be judged."""
+    if not re.fullmatch(r"(/[\w.@+:$~-]*)+", text) or text.startswith("//"):
+        return None
     depth = 0
     for part in text.split("/"):
         depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
         if depth < 0 or re.fullmatch(r"\.{3,}", part):
-            return UNJUDGED
-    path = posixpath.normpath(text)
-    within = [
-        posixpath.normpath(each)
-        for each in wanted.get("under", ["/"])
-        if posixpath.commonpath([path, each]) == posixpath.normpath(each)
-    ]
-    if not within:
-        return FAILS
-    below = path[min(0 if each == "/" else len(each) for each in within) :]
-    return verdict(not shell.kinds(below) & set(wanted.get("notAmong", ())))
+            return None
+    return posixpath.normpath(text)
+
+
+def is_below(path: str, directory: str, same: Any) -> bool:
+    """Whether the path is in the directory, name by name. same: True, or whether two names are the same."""
+    names, wanted = ([each for each in whole.split("/") if each] for whole in (path, directory))
+    return len(names) >= len(wanted) and all(
+        one == other or (same is not True and same(one, other)) for one, other in zip(names, wanted, strict=False)
+    )
+
+
+def in_small_letters(one: str, other: str) -> bool:
+    small = [re.sub("[A-Z]", lambda letter: letter[0].lower(), each) for each in (one, other)]
+    return small[0] == small[1]
 
 
 def on_host(text: str, wanted: Json) -> str:
@@ -889,7 +918,15 @@ def in_networks(text: str, wanted: Json) -> str:
     return verdict(any(network.subnet_of(each) for each in ours))
 
 
-TEXTS = {"path": in_directory, "host": on_host, "emailDomain": in_email_domain, "cidr": in_networks}
+TEXTS = {"host": on_host, "emailDomain": in_email_domain, "cidr": in_networks}
+
+
+OF_CALLS = {
+    "fromRequest": asked_for,
+    "approvedBefore": lambda value, _wanted, _call: OK if isinstance(value, str) else UNJUDGED,
+    "command": shell_line,
+    "path": in_directory,
+}
 
 
 def json_type(value: Json) -> str:

@@ -438,6 +438,9 @@ SPELLINGS = [
     "evil.com",
     "/",
     "/a/.env",
+    "/A/B/../\u00c9/x",
+    "/a/e\u0301",
+    "/home/ann",
     "ls && cat x",
     "git push; ls",
     "ls $x",
@@ -467,6 +470,10 @@ ANY_FIELDS = {
             *({"under": [folder]} for folder in ("/a", "/b", "/")),
             {"notAmong": ["secrets"]},
             {"under": ["/a"], "notAmong": ["hidden"]},
+            {"under": [{"context": "x"}]},
+            {"under": ["/b", {"context": "p.x"}], "notAmong": ["secrets"]},
+            {"under": ["/A/\u00e9", "/b"], "ignoreCase": True},
+            {"under": [{"context": "x"}], "notAmong": ["hidden"], "ignoreCase": True},
         ]
     ),
     "command": st.sampled_from(

@@ -84,6 +84,17 @@ def of_tool(tool, *names, **fields):
     return {"type": "parameter_constraint", "tools": [tool], "parameters": parameters} | fields
 
 
+def denied_in(folder, **fields):
+    """A denial of files in a directory."""
+    named = {"file": {"path": {"under": [folder], **fields}}}
+    return {"type": "tool_denylist", "tools": ["t"], "when": {"parameters": named}}
+
+
+def in_directory(word, folder):
+    """A grant that is about files in a directory."""
+    return GRANT | {word: {"parameters": {"file": {"path": {"under": [folder]}}}}}
+
+
 def policy(*rules, name="p", priority=0, kind="grant", enabled=True, at=0):
     return Policy(
         id=f"{name}-{at}",
@@ -288,6 +299,17 @@ EARNED = {
     "what must not come before is a prefix and a tool": (
         [policy(GRANT, sequence("refund.create", forbiddenAfter=["pay*"]))],
         (Code.PREFIX_WITHOUT_ITS_NAME, "$.rules[1].sequence.forbiddenAfter[0]"),
+    ),
+    "a denied directory in one letter case": (
+        [
+            policy(constrained("file", path={"under": ["/repo"]})),
+            policy(denied_in("/repo/secrets"), name="wall", kind="guardrail"),
+        ][::-1],
+        (Code.PATH_IN_OTHER_CASE, "$.rules[0].when.parameters.file.path"),
+    ),
+    "a directory that is not granted, in one letter case": (
+        [policy(in_directory("when", "/repo"), in_directory("unless", "/repo/secrets"))],
+        (Code.PATH_IN_OTHER_CASE, "$.rules[1].unless.parameters.file.path"),
     ),
     "a star in a directory": (
         [policy(constrained("path", path={"under": ["/repo", "/home/*/repo"]}))],
@@ -495,6 +517,12 @@ NOT_EARNED = {
             window("refund.*", allowedHours=[9], timezone="Europe/Paris"),
             window("refund.*", allowedHours=[17], timezone="Asia/Tokyo"),
         )
+    ],
+    "a denied directory in any letter case": [
+        policy(constrained("file", path={"under": ["/repo"]}), denied_in("/repo/secrets", ignoreCase=True))
+    ],
+    "a denied directory that nothing grants": [
+        policy(constrained("file", path={"under": ["/repo"]}), denied_in("/repo"), denied_in("/tmp/x"))
     ],
     "a denial of a prefix and of its name": [
         policy(GRANT, {"type": "tool_denylist", "tools": ["pay*"]}, ASK | {"tools": ["pay"]})

@@ -75,6 +75,26 @@ def edited(*path, to=None, drop=False):
     return edit
 
 
+LOOSENED = {
+    "a directory of the context": (
+        {"path": {"under": [{"context": "project"}], "notAmong": ["hidden"]}},
+        {"path": {"under": [{"context": "project"}]}},
+    ),
+    "letter case": ({"path": {"under": ["/repo"]}}, {"path": {"under": ["/repo"], "ignoreCase": True}}),
+}
+
+
+@pytest.mark.parametrize("name", LOOSENED)
+def test_a_looser_constraint_is_found_with_a_call(name):
+    """And the stricter one on the way back."""
+    sides = [
+        [{"name": "p", "rules": [{"type": "parameter_constraint", "tools": ["t"], "parameters": {"x": each}}]}]
+        for each in LOOSENED[name]
+    ]
+    assert kinds(compared(*sides)) == {("t", "denied → allowed")}
+    assert kinds(compared(*sides[::-1])) == {("t", "allowed → denied")}
+
+
 DESK = "Out of business hours"
 SUBTLE = {
     "a lost anchor": (

@@ -43,6 +43,7 @@ LOOSER = {
         "what its first word says|runs other commands|changes how the shell|runs what it reads|must be one flag"
         "|lie below|is none of npx|give allow, deny or both|give the project's|home or the whole disk|may be one of"
         "|give under, not|be one name|words are in order|allows every other|name of a program|wherever the agent"
+        "|is about the directories of"
     ),
 }
 """What only the service refuses: by what it says."""
@@ -66,7 +67,11 @@ RULES = [
         "parameters": {
             "amount": {"min": 0, "below": 10.5, "type": "number"},
             "to[*]": {"emailDomain": {"in": ["*.corp.com"]}, "maxItems": 3},
-            "file": {"path": {"under": ["/srv"], "notAmong": ["secrets", "hidden"]}, "minLength": 1},
+            "file": {
+                "path": {"under": ["/srv", {"context": "project"}], "notAmong": ["secrets", "hidden"]},
+                "minLength": 1,
+            },
+            "other": {"path": {"under": ["/srv"], "ignoreCase": True}},
             "line": {
                 "command": {
                     "root": {"context": "project"},

@@ -29,6 +29,9 @@ from app.policy_tools.compare.patterns import sample_texts
 MISSING = msgspec.UNSET
 """Stands for a value that is not given."""
 
+ROOT = "/home/ann/project"
+"""What a context calls the project's directory."""
+
 REQUESTED = "blue"
 REQUEST = f"please send {REQUESTED} to me"
 """A text of the user's request, and the request."""
@@ -78,6 +81,7 @@ class Calls:
     def __init__(self, rules: Iterable[Rule], tool: str) -> None:
         self._by_place: dict[Place, list[_Read]] = {}
         self._apart: set[Place] = set()
+        self._always = dict(_ALWAYS)
         self.is_whole = True
         for index, rule in enumerate(rules):
             if covers(rule.tools, tool):
@@ -99,12 +103,12 @@ class Calls:
                 # A call that fails one rule tells more than one that fails many.
                 after = dict(sorted(after.items(), key=lambda each: _failures(each[0]))[:MAX_STATES])
             states = after
-        calls = [call_of({**_ALWAYS, **given}) for given in states.values()]
+        calls = [call_of({**self._always, **given}) for given in states.values()]
         return sorted(calls, key=lambda each: each.size)
 
     def _standing(self, place: Place, reads: Sequence[_Read], value: Any) -> tuple[Any, ...]:
         """What each read comes to with this value, without the values of other paths."""
-        call = call_of({**_ALWAYS, place: value})
+        call = call_of({**self._always, place: value})
         found: list[Any] = [(each.rule, each.where, each.standing(call.parameters, call.context)) for each in reads]
         if place in self._apart:
             found.append((place, b"" if value is MISSING else _encode(value)))
@@ -116,6 +120,7 @@ class Calls:
             alone = alone if alone.given else replace(alone, required=True)
             standing = _of_circumstances(of, name, alone) if word else _of_constraint(of, name, alone)
             self._add((of, name), _Read(index, word, constraint, standing))
+            self._always |= {("context", directory): ROOT for directory in constraint.directories}
             for operand in (constraint.equals, constraint.at_most, constraint.at_least):
                 if not isinstance(operand, UnsetType):
                     other = ("context" if operand.of_context else "parameters", operand.name)
@@ -313,9 +318,9 @@ def _meant(constraints: Iterable[Constraint]) -> Iterator[str]:
     """Texts with a meaning: inside, outside, and on the edge of what a constraint names."""
     for each in constraints:
         if not isinstance(each.path, UnsetType):
-            for folder in several(each.path.under) or ("/repo",):
+            for folder in (*each.path.constant_roots, *(ROOT for _ in each.path.root_names)) or ("/repo",):
                 plain = folder.rstrip("/")
-                yield from (f"{plain}/x", folder, f"{plain}x/x", "/etc/passwd")
+                yield from (f"{plain}/x", folder, f"{plain}x/x", f"{plain.swapcase()}/x", "/etc/passwd")
                 if each.path.not_among is not UNSET:
                     yield from (f"{plain}/server.key", f"{plain}/package.json", f"{plain}/.x")
         if not isinstance(each.command, UnsetType):

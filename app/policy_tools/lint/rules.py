@@ -8,11 +8,20 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from app.language.paths import under
 from app.model.constraints import Constraint
 from app.model.escalations import descriptive_in, reads_parameter
 from app.model.policies import Policy
 from app.model.quotas import BreakerAction
-from app.model.rules import DenialCounted, ParameterConstraint, ParameterSchema, PolicyRule, TimeBased, ToolAllowlist
+from app.model.rules import (
+    DenialCounted,
+    ParameterConstraint,
+    ParameterSchema,
+    PolicyRule,
+    TimeBased,
+    ToolAllowlist,
+    ToolGrant,
+)
 from app.model.sequences import covers
 from app.pdp.call_schemas import segments_of
 from app.policy_tools.lint.known_tools import KnownTools
@@ -43,7 +52,10 @@ _SHOWN = 5
 def constraint_warnings(place: str, rule: PolicyRule, policy: Policy, together: Together) -> Iterator[PolicyWarning]:
     """The warnings about the constraints of one rule of the policy. place: its JSON path."""
     for where, of, name, constraint in rule.constraints():
-        yield from _stars_in_paths(".".join(filter(None, (place, where, of, name))), constraint)
+        full_place = ".".join(filter(None, (place, where, of, name)))
+        yield from _stars_in_paths(full_place, constraint)
+        if where == ("unless" if isinstance(rule, ToolGrant) else "when"):
+            yield from _paths_in_other_cases(full_place, rule, constraint, together)
         if where:  # a `when` only selects calls; it does not admit them
             continue
         for warning in _about(f"{place}.{of}.{name}", name, constraint):
@@ -57,13 +69,34 @@ def _stars_in_paths(place: str, constraint: Constraint) -> Iterator[PolicyWarnin
     for index, folder in enumerate(
         () if isinstance(path, UnsetType) or isinstance(path.under, UnsetType) else path.under
     ):
-        if "*" in folder:
+        if isinstance(folder, str) and "*" in folder:
             whole = folder.partition("*")[0].rpartition("/")[0] or "/"
             message = (
                 f'"*" is a letter here and stands for nothing else, so this is only the directory "{folder[:80]}"; '
                 f'a directory covers all that lies below it, so say "{whole[:80]}"'
             )
             yield PolicyWarning(Code.STAR_IN_PATH, f"{place}.path.under[{index}]", message)
+
+
+def _paths_in_other_cases(
+    place: str, rule: PolicyRule, constraint: Constraint, together: Together
+) -> Iterator[PolicyWarning]:
+    """A restriction for a directory in one letter case, below a directory that is granted in any."""
+    path = constraint.path
+    if isinstance(path, UnsetType) or path.ignore_case is True or isinstance(rule, ToolAllowlist):
+        return
+    compared = together.comparisons
+    for folder in path.constant_roots:
+        compared.spend(len(together.granted_roots))
+        holding = [rules for root, rules in together.granted_roots.items() if root != folder and under((root,))(folder)]
+        tools = compared.tools(rule)
+        if any(compared.meet(tools, compared.tools(each)) for rules in holding for each in rules):
+            message = (
+                f'"{folder[:80]}" in another letter case is allowed, and the same directory where macOS and Windows '
+                'keep files; add "ignoreCase": true'
+            )
+            yield PolicyWarning(Code.PATH_IN_OTHER_CASE, f"{place}.path", message)
+            return
 
 
 def _has_least_elsewhere(rule: PolicyRule, named: tuple[str, str], policy: Policy, together: Together) -> bool:

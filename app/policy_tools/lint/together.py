@@ -7,12 +7,20 @@ from itertools import groupby
 from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from app.model.constraints import Constraint
 from app.model.policies import Policy, PolicyKind
 from app.model.rule import Rule
-from app.model.rules import DenialCounted, ParameterSchema, PolicyRule, TimeBased, ToolAllowlist, ToolDenylist
+from app.model.rules import (
+    DenialCounted,
+    ParameterSchema,
+    PolicyRule,
+    TimeBased,
+    ToolAllowlist,
+    ToolDenylist,
+    ToolGrant,
+)
 from app.model.time_windows import TimeWindow
 from app.policy_tools.lint.overlaps import Patterns, windows_meet
 
@@ -108,6 +116,19 @@ class Together:
     def tiers(self) -> dict[int, list[tuple[Policy, ToolAllowlist]]]:
         """The allowlists of the grants of each priority; of those that name the same tools, one."""
         return {priority: _allowlists(tier) for priority, tier in self.grants.items()}
+
+    @cached_property
+    def granted_roots(self) -> dict[str, list[PolicyRule]]:
+        """The directories in which rules want paths to lie, and these rules."""
+        found: dict[str, list[PolicyRule]] = {}
+        for rule in (rule for policy in self.policies for rule in policy.rules if rule.names_right_calls):
+            wanted = "when" if isinstance(rule, ToolGrant) else ""
+            for where, _, _, constraint in rule.constraints():
+                for root in (
+                    () if where != wanted or isinstance(constraint.path, UnsetType) else constraint.path.constant_roots
+                ):
+                    found.setdefault(root.rstrip("/") or "/", []).append(rule)
+        return found
 
     @cached_property
     def windows(self) -> dict[bytes, list[tuple[Policy, TimeBased]]]:

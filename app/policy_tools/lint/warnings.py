@@ -20,6 +20,7 @@ class Code(StrEnum):
     REGEX_UNANCHORED = "regex_unanchored"
     MIN_MISSING = "min_missing"
     PREFIX_WITHOUT_ITS_NAME = "prefix_without_its_name"
+    PATH_IN_OTHER_CASE = "path_in_other_case"
     STAR_IN_PATH = "star_in_path"
     WINDOW_NEVER_OPENS = "window_never_opens"
     HOURS_NOT_A_SPAN = "hours_not_a_span"

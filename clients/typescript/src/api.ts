@@ -876,10 +876,17 @@ export interface components {
         };
         /** @description A POSIX path that is, or lies below, one of these directories, and is of none of these kinds. */
         PathConstraint: {
-            /** @description Absolute paths of the directories, in their canonical form; anywhere if left out. */
-            under?: string[];
+            /** @description Absolute paths of the directories, in their canonical form, or values of `context`; anywhere if left out. */
+            under?: (string | components["schemas"]["ContextRoot"])[];
             /** @description Kinds of files that it must not be, by the names below those directories: `secrets` = keys and credentials, `runs` = what tools run or obey unasked, `hidden` = names that begin with a dot. */
             notAmong?: components["schemas"]["FileKind"][];
+            /** @description true = directories are the same in any letter case, as where macOS and Windows keep files. */
+            ignoreCase?: boolean;
+        };
+        /** @description A directory that the call's context names. */
+        ContextRoot: {
+            /** @description The name of the value in `context`; never `cwd`. */
+            context: string;
         };
         /**
          * @description `secrets`: names of keys and credentials. `runs`: what tools run or obey unasked. `hidden`: names with a dot.
@@ -959,11 +966,6 @@ export interface components {
             second?: string | string[];
             /** @description Flags of which one must be given; a letter also stands for long flags that begin with it. */
             flags?: string[];
-        };
-        /** @description A directory that the call's context names. */
-        ContextRoot: {
-            /** @description The name of the value in `context`; never `cwd`. */
-            context: string;
         };
         /**
          * @description A person has approved a call of this agent and tool with the same value of the same parameter.
@@ -2622,7 +2624,7 @@ export interface components {
          * @description Kinds of warnings. Kinds may be added; their meanings do not change.
          * @enum {string}
          */
-        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "descriptive_is_bound" | "free_beside_request" | "grants_by_restriction" | "grants_by_trick" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "pattern_lets_commands_join" | "prefix_without_its_name" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "star_in_path" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
+        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "descriptive_is_bound" | "free_beside_request" | "grants_by_restriction" | "grants_by_trick" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "path_in_other_case" | "pattern_lets_commands_join" | "prefix_without_its_name" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "star_in_path" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
         /** @description A policy as the API shows it; rules are returned as they were given. */
         PolicyView: {
             /**

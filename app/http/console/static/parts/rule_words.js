@@ -63,7 +63,7 @@ const TESTS = {
   notRegex: (value) => `does not match ${value}`,
   absent: () => "is absent",
   path: (value) =>
-    [value.under && `is under ${value.under.join(", ")}`, value.notAmong && `has no ${value.notAmong.join(", ")}`]
+    [value.under && `is under ${value.under.map(directory).join(", ")}${value.ignoreCase ? " in any letter case" : ""}`, value.notAmong && `has no ${value.notAmong.join(", ")}`]
       .filter(Boolean)
       .join(" and "),
   command: (value) =>
@@ -92,6 +92,9 @@ const entry = (value) =>
     .filter(Boolean)
     .map((words) => [words].flat().join("|"))
     .join(" ");
+
+/** @param {string | {context: string}} value */
+const directory = (value) => (typeof value === "string" ? value : `context ${value.context}`);
 
 /** @param {{parameter?: string, context?: string}} value */
 const operand = (value) => value.parameter ?? `context ${value.context}`;
