@@ -89,6 +89,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     max_length: The most code points of a string.
     min_items: The fewest elements of an array.
     max_items: The most elements of an array.
+    contains: A scalar that one element of an array must equal in type and value.
     type: Its JSON type, or the types it may have; 1.0 is an integer, too.
     absent: true = it must not be given at all. Excludes every other field.
     equals: Another value of the call that it must equal in type and value.
@@ -118,6 +119,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     max_length: Count | UnsetType = UNSET
     min_items: Count | UnsetType = UNSET
     max_items: Count | UnsetType = UNSET
+    contains: Scalar | UnsetType = UNSET
     type: JsonType | Annotated[list[JsonType], Meta(min_length=1, max_length=7)] | UnsetType = UNSET
     absent: bool | UnsetType = UNSET
     equals: Operand | UnsetType = UNSET
@@ -261,6 +263,7 @@ def _require_constraint(constraint: Constraint) -> None:
 _OF_OTHERS = {"min": "min", "max": "max", "above": "above", "below": "below"} | {
     "min_items": "minItems",
     "max_items": "maxItems",
+    "contains": "contains",
 }
 """Fields that accept no string, as they are written."""
 

@@ -29,7 +29,7 @@ def named_in_words(of: str, name: str, constraint: Constraint, is_secret: IsSecr
     return f"{subject} {verb}{', '.join(asked)}"
 
 
-_VERBS = ("must ", "matches ", "does not ")
+_VERBS = ("must ", "matches ", "does not ", "contains ")
 
 
 def _constraint(constraint: Constraint) -> Iterator[str]:
@@ -45,6 +45,8 @@ def _constraint(constraint: Constraint) -> Iterator[str]:
     for text, regex in (("matches", constraint.regex), ("does not match", constraint.not_regex)):
         if isinstance(regex, str):
             yield f"{text} {clipped(regex)}"
+    if not isinstance(constraint.contains, UnsetType):
+        yield f"contains {listed([constraint.contains])}"
     yield from _sizes(constraint)
     yield from _relations(constraint)
     yield from _meanings(constraint)

@@ -71,6 +71,8 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
             if isinstance(pattern, str):
                 per_byte += compile_regex(pattern).steps_per_byte
                 per_byte += _SEARCH_STEPS // _ELEMENT_BYTES if EACH in name else 0
+        if constraint.contains is not UNSET:
+            per_byte += _TEST_STEPS // _ELEMENT_BYTES
         if constraint.path is not UNSET:
             per_byte += _PATH_STEPS_PER_BYTE
         if constraint.command is not UNSET:

@@ -74,7 +74,7 @@ _JUDGED = (
     (("regex", "not_regex"), frozenset({"string", "number", "boolean"})),
     (("min", "max", "above", "below"), frozenset({"number"})),
     (("min_length", "max_length", *_ONLY_BY_MEANING), frozenset({"string"})),
-    (("min_items", "max_items"), frozenset({"array"})),
+    (("min_items", "max_items", "contains"), frozenset({"array"})),
     (("equals",), frozenset({"string", "number", "boolean", "null"})),
     (("at_most", "at_least"), frozenset({"string", "number"})),
 )
@@ -99,6 +99,8 @@ def _keywords(constraint: Constraint) -> Iterator[SchemaPart]:
         wanted = getattr(constraint, name)
         if wanted is not UNSET:
             yield SchemaPart({keyword: wanted}, is_exact=True)
+    if constraint.contains is not UNSET:
+        yield SchemaPart({"contains": {"const": constraint.contains}}, is_exact=True)
     if isinstance(constraint.regex, str):
         pattern = portable_pattern(constraint.regex)
         yield UNKNOWN if pattern is None else SchemaPart({"pattern": pattern}, is_exact=True)

@@ -45,6 +45,8 @@ def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield _above_test(constraint.above, secret=secret)
     if constraint.below is not UNSET:
         yield _below_test(constraint.below, secret=secret)
+    if constraint.contains is not UNSET:
+        yield _contains_test(constraint.contains, secret=secret)
     yield from _type_tests(constraint)
     yield from _size_tests(constraint)
     yield from _meaning_tests(constraint, secret=secret)
@@ -116,6 +118,18 @@ def _not_enum_test(forbidden: list[Scalar], *, secret: bool) -> Test:
             if key[0] in kinds:
                 return None
         return _OTHER_TYPE
+
+    return test
+
+
+def _contains_test(wanted: Scalar, *, secret: bool) -> Test:
+    key = scalar(wanted)
+    failure = "which does not contain what it must" if secret else f"which does not contain {listed([wanted])}"
+
+    def test(value: Any) -> str | None:
+        if type(value) is not list:
+            return _NO_ARRAY
+        return None if any(type(each) not in (dict, list) and scalar(each) == key for each in value) else failure
 
     return test
 
@@ -211,6 +225,7 @@ def _size_test(kind: type[str] | type[list[Any]], unit: str, least: int, most: i
 
 _TOO_LONG = Unjudged("too long for its pattern, and for what a call's patterns may read in all")
 _NO_TARGET = Unjudged("not a text that a person could have approved before")
+_NO_ARRAY = Unjudged("not an array")
 _NO_NUMBER = Unjudged("not a number")
 _NO_TEXT = Unjudged("not a text, number or boolean that a pattern could match")
 _OTHER_TYPE = Unjudged("of another type than the forbidden values")

@@ -61,6 +61,7 @@ FIELDS = {
     "required": st.booleans(),
     "maxLength": st.integers(0, 5),
     "minItems": st.integers(0, 2),
+    "contains": scalars,
     "equals": operands,
     "atMost": operands,
     "regex": st.sampled_from(PATTERNS),
@@ -215,8 +216,8 @@ def test_every_stored_policy_can_be_evaluated_and_all_tools_agree(tenant, tmp_pa
                 assert detail["path"].startswith("$.rules")
                 assert len(detail["message"]) > 10
     made = [
-        call | {"got": judged(tenant, {"agent_id": agent_id, **call}, {each["id"]: each["name"] for each in taken})}
-        for call in asked
+        call | {"got": judged(tenant, {"agent_id": agent_id} | call, {each["id"]: each["name"] for each in taken})}
+        for call in (in_a_session_of(agent_id, each) for each in asked)
     ]
     drafts = [{name: value for name, value in each.items() if name != "id"} for each in taken]
     if not drafts:
@@ -224,6 +225,14 @@ def test_every_stored_policy_can_be_evaluated_and_all_tools_agree(tenant, tmp_pa
     linted = tenant.admin.post("/v1/policies/lint", json={"policies": drafts})
     assert linted.status_code in (200, 400), linted.text
     assert_tests_agree(tmp_path, drafts, made)
+
+
+def in_a_session_of(agent_id, call):
+    """The call in a session that no other example has had."""
+    session = call.get("context", {}).get("session")
+    if not isinstance(session, str) or not session:
+        return call
+    return call | {"context": call["context"] | {"session": f"{session} {agent_id}"}}
 
 
 def judged(tenant, call, policy_names):

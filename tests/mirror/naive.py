@@ -694,6 +694,12 @@ def is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def has_element(value: Json, wanted: Json) -> str:
+    if not isinstance(value, list):
+        return UNJUDGED
+    return verdict(any(json_type(each) == json_type(wanted) and each == wanted for each in value))
+
+
 SWAPPED = {OK: FAILS, FAILS: OK, UNJUDGED: UNJUDGED}
 ONE_WAY = {
     "regex": has_pattern,
@@ -701,6 +707,7 @@ ONE_WAY = {
     "enum": is_among,
     "notEnum": lambda value, members: SWAPPED[is_among(value, members)],
     "type": is_of_type,
+    "contains": has_element,
 }
 OTHERS = ("equals", "atMost", "atLeast")
 BOUNDS = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}

@@ -463,6 +463,7 @@ ANY_FIELDS = {
     "maxLength": st.integers(1, 4),
     "minItems": st.just(1),
     "maxItems": st.integers(1, 2),
+    "contains": leaves,
     "type": st.sampled_from(["string", "number", "integer", "array", ["null", "boolean"], "object"]),
     **{name: st.sampled_from(OPERANDS) for name in ("equals", "atMost", "atLeast")},
     "path": st.sampled_from(

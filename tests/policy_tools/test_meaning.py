@@ -80,6 +80,7 @@ LOOSENED = {
         {"path": {"under": [{"context": "project"}], "notAmong": ["hidden"]}},
         {"path": {"under": [{"context": "project"}]}},
     ),
+    "an element": ({"contains": "admin"}, {"type": "array"}),
     "letter case": ({"path": {"under": ["/repo"]}}, {"path": {"under": ["/repo"], "ignoreCase": True}}),
 }
 

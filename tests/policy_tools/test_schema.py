@@ -88,6 +88,7 @@ RULES = [
             "url": {"host": {"in": ["corp.com"]}, "notRegex": "^x"},
             "ip": {"cidr": {"in": ["10.0.0.0/8"]}, "notEnum": ["10.0.0.1"]},
             "gone": {"absent": True},
+            "roles": {"contains": "admin", "maxItems": 3},
             "end": {"atLeast": {"parameter": "start"}, "required": False},
         },
         "effect": "escalate",

@@ -262,7 +262,8 @@ def _no_secret(_name: str) -> bool:
 def values_for(constraints: Sequence[Constraint]) -> list[Any]:
     """Values of each class that the constraints tell apart, as far as their terms show; the simplest first."""
     made = [*_numbers(constraints), *_members(constraints), *_texts(constraints), *_meant(constraints)]
-    lists = [["x"] * count for count in _counts((each.min_items, each.max_items) for each in constraints)]
+    lists = [[*before, each.contains] for each in constraints if each.contains is not UNSET for before in ([], ["x"])]
+    lists += [["x"] * count for count in _counts((each.min_items, each.max_items) for each in constraints)]
     found: dict[bytes, Any] = {}
     for value in (MISSING, *made, *lists, *_STRANGERS):
         found.setdefault(b"" if value is MISSING else msgspec.json.encode(value), value)

@@ -835,6 +835,8 @@ export interface components {
             minItems?: number;
             /** @description The most elements of an array. */
             maxItems?: number;
+            /** @description A scalar that one element of an array must equal in type and value. */
+            contains?: string | number | boolean | null;
             /** @description Its JSON type, or the types it may have; 1.0 is an integer, too. */
             type?: components["schemas"]["JsonType"] | components["schemas"]["JsonType"][];
             /** @description true = it must not be given at all. Excludes every other field. */

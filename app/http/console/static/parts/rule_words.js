@@ -81,6 +81,7 @@ const TESTS = {
   maxLength: (value) => `has ≤ ${value} characters`,
   minItems: (value) => `has ≥ ${value} items`,
   maxItems: (value) => `has ≤ ${value} items`,
+  contains: (value) => `contains ${write(value, 0)}`,
   equals: (value) => `equals ${operand(value)}`,
   atMost: (value) => `≤ ${operand(value)}`,
   atLeast: (value) => `≥ ${operand(value)}`,
