@@ -58,7 +58,13 @@ def webhooks() -> None:
 @click.option(
     "--event", "events", multiple=True, required=True, type=_EVENT, help="The type of event to send; may be repeated."
 )
-@click.option("--format", "kind", type=_FORMAT, default="standard", help="Standard Webhooks, or a message for Slack.")
+@click.option(
+    "--format",
+    "kind",
+    type=_FORMAT,
+    default="standard",
+    help="Standard Webhooks, a message for Slack, or a card for Teams.",
+)
 @narrowed
 @click.option("--secret", help="The signing secret, whsec_…; generated if left out.")
 @shows
@@ -91,7 +97,7 @@ def create_webhook(
 @click.option(
     "--event", "events", multiple=True, type=_EVENT, help="The types of events to send, replacing all others."
 )
-@click.option("--format", "kind", type=_FORMAT, help="Standard Webhooks, or a message for Slack.")
+@click.option("--format", "kind", type=_FORMAT, help="Standard Webhooks, a message for Slack, or a card for Teams.")
 @narrowed
 @click.option("--no-filter", is_flag=True, help="Send all of its events again.")
 @click.option(

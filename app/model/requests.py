@@ -110,7 +110,8 @@ class NewWebhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     url: Where events go: https, and not an address of a private network unless a setting allows it.
     events: The types of events to send.
-    format: `standard` = JSON with type, timestamp and data; `slack` = a message for a Slack channel.
+    format: `standard` = JSON with type, timestamp and data; `slack` = a message for a channel of Slack; `teams` = a
+    card for one of Teams.
     only: Which of these events to send; null or left out = all.
     secret: The signing secret: whsec_ and 24 to 64 bytes in base64. Generated if left out.
     """

@@ -44,10 +44,11 @@ class WebhookEvent(StrEnum):
 
 
 class WebhookFormat(StrEnum):
-    """How an event is written: as Remit's own JSON, or as a message for Slack."""
+    """How an event is written: as Remit's own JSON, as a message for Slack, or as a card for Teams."""
 
     STANDARD = "standard"
     SLACK = "slack"
+    TEAMS = "teams"
 
 
 ENTRY_CODES = (

@@ -22,6 +22,7 @@ from app.webhooks.attempts import LONGEST_MS
 from app.webhooks.destinations import CheckedBackend, Destination, Lookups, Refused, destination_of
 from app.webhooks.secrets import Secrets
 from app.webhooks.slack import slack_message
+from app.webhooks.teams import teams_message
 
 MOST_S = LONGEST_MS // 1000
 """The longest wait, whatever the receiver asks for: by mistake, it could ask for years."""
@@ -47,6 +48,7 @@ def wait_asked_for(status: int, headers: Iterable[tuple[bytes, bytes]], now: dat
     return min(max(seconds, 0), MOST_S)
 
 
+_MESSAGES = {WebhookFormat.SLACK: slack_message, WebhookFormat.TEAMS: teams_message}
 ATTEMPT_S = 15.0
 """The time limit of an attempt in seconds, from looking up the name to the head of the answer."""
 _REDIRECTS = range(300, 400)
@@ -143,7 +145,8 @@ class Delivery:
         if webhook.format is WebhookFormat.STANDARD:
             return body
         event = msgspec.json.decode(body)
-        return msgspec.json.encode(slack_message(event["type"], event["data"], self._approvals_url))
+        message = _MESSAGES[webhook.format](event["type"], event["data"], self._approvals_url)
+        return msgspec.json.encode(message)
 
     def _headers(
         self, workspace_id: str, webhook: Webhook, where: Destination, event_id: str, content: bytes

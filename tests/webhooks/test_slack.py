@@ -1,4 +1,4 @@
-"""Messages for Slack: a caller's text is always shown as plain text."""
+"""Messages for Slack and cards for Teams: a caller's text is always shown as plain text."""
 
 import json
 
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from app.language.visible import is_hidden
 from app.webhooks.slack import slack_message
+from app.webhooks.teams import teams_message
 
 CONSOLE = "https://remit.example/console"
 APPROVAL_ID = "01a1fb57-73a1-7c34-9c4e-5a0ff3c1d7b2"
@@ -31,14 +32,19 @@ values = st.recursive(st.none() | st.booleans() | st.integers() | texts, lambda 
 calls = st.dictionaries(texts, values, max_size=30)
 
 
-def message(parameters, reason="why", tool="refund.create", name="runtime", context=None, agent="night bot", **more):
-    """The message about a call that waits."""
+def event(parameters, reason="why", tool="refund.create", name="runtime", context=None, agent="night bot", **others):
+    """The data of the event about a call that waits."""
     entry = {"agentId": "agent", "toolName": tool, "reason": reason, "parameters": parameters}
     approval = {"id": APPROVAL_ID, "status": "pending", "expiresAt": "2026-11-20T12:00:00Z"}
     approval |= {"requestedBy": {"name": name}, "parameters": parameters, "context": context or {}, "reason": reason}
-    approval |= {"required": 2, "needs": f"2 people in {tool}", "approvals": [{"verdict": "approved"}], **more}
+    approval |= {"required": 2, "needs": f"2 people in {tool}", "approvals": [{"verdict": "approved"}]} | others
     data = {"workspaceId": "ws", "agentName": agent, "entry": entry, "approval": approval}
-    return slack_message("approval.requested", json.loads(json.dumps(data)), f"{CONSOLE}/approvals/")
+    return json.loads(json.dumps(data))
+
+
+def message(*given, **fields):
+    """The message about a call that waits."""
+    return slack_message("approval.requested", event(*given, **fields), f"{CONSOLE}/approvals/")
 
 
 def elements(block):
@@ -150,3 +156,47 @@ def test_what_the_agent_says_stands_apart_from_the_call():
     assert call["elements"][0]["text"] == 'command = "git push"'
     assert heading["elements"][0]["text"] == "The agent says (not part of what you approve): "
     assert said["elements"][0]["text"] == 'description = "fine\\nStatus: approved"'
+
+
+def runs(card):
+    """The text runs of a card, line by line."""
+    return [[run["text"] for run in block["inlines"]] for block in card["body"]]
+
+
+@given(calls, texts, texts, texts, calls, texts)
+def test_callers_text_in_a_card_is_never_a_link_markup_or_a_line(parameters, reason, tool, name, context, agent):
+    """It appears only in text runs, one line per value; the link, the styles and the title are ours."""
+    data = event(parameters, reason, tool, name, context, agent)
+    [attachment] = teams_message("approval.requested", data, f"{CONSOLE}/approvals/")["attachments"]
+    card = attachment["content"]
+    assert {each["type"] for each in card["body"]} == {"RichTextBlock"}
+    assert all(
+        set(run) <= {"type", "text", "weight", "size", "fontType"} for each in card["body"] for run in each["inlines"]
+    )
+    assert [each["type"] for each in card["actions"]] == ["Action.OpenUrl"]
+    assert card["actions"][0]["url"] == f"{CONSOLE}/approvals/{APPROVAL_ID}"
+    shown = [text for line in runs(card) for text in line]
+    assert not any(is_hidden(character) for text in shown for character in text)
+    assert len(shown) - shown.index("Parameters" if parameters else shown[-1]) <= 2 * 22
+    assert len(json.dumps(card)) < 60_000
+
+
+def test_a_card_reads_well():
+    """What happened, the call, every reason, who must approve, and one link."""
+    made = teams_message("approval.requested", event({"amount": 900}, reason="too much"), f"{CONSOLE}/approvals/")
+    assert made["type"] == "message"
+    assert made["attachments"][0]["contentType"] == "application/vnd.microsoft.card.adaptive"
+    assert ["".join(line) for line in runs(made["attachments"][0]["content"])] == [
+        "A call waits for a person",
+        "Agent: night bot · agent",
+        "Tool: refund.create",
+        "Reason: too much",
+        "Needs: 2 people in refund.create",
+        "Approved by: 1 of 2",
+        "Asked by: runtime",
+        "Status: pending",
+        "Expires: 2026-11-20T12:00:00Z",
+        "Parameters",
+        "amount = 900",
+    ]
+    assert "actions" not in teams_message("webhook.test", {"workspaceId": "ws"})["attachments"][0]["content"]

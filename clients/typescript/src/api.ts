@@ -1917,7 +1917,7 @@ export interface components {
             /** @description The types of events to send. */
             events: components["schemas"]["WebhookEvent"][];
             /**
-             * @description `standard` = JSON with type, timestamp and data; `slack` = a message for a Slack channel.
+             * @description `standard` = JSON with type, timestamp and data; `slack` = a message for a channel of Slack; `teams` = a card for one of Teams.
              * @default standard
              */
             format?: components["schemas"]["WebhookFormat"];
@@ -1935,10 +1935,10 @@ export interface components {
          */
         WebhookEvent: "access_request.completed" | "agent.suspended" | "approval.decided" | "approval.expired" | "approval.requested" | "audit.verification_failed" | "decision.denied" | "policy.changed";
         /**
-         * @description How an event is written: as Remit's own JSON, or as a message for Slack.
+         * @description How an event is written: as Remit's own JSON, as a message for Slack, or as a card for Teams.
          * @enum {string}
          */
-        WebhookFormat: "slack" | "standard";
+        WebhookFormat: "slack" | "standard" | "teams";
         /** @description Which events are sent; each field that is given narrows those that say such a thing, and leaves the others. */
         EventFilter: {
             /** @description Only those about these agents, by id or alias; an alias is resolved now. */

@@ -72,6 +72,7 @@ function New({ close, made }) {
       options: [
         ["standard", "Standard Webhooks, signed JSON"],
         ["slack", "Slack message"],
+        ["teams", "Teams card"],
       ],
       value: "standard",
     },
