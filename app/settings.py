@@ -111,7 +111,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Maximum number of open approvals of one agent. Beyond it, calls that would escalate are denied."""
 
     approvals_max: Annotated[int, Meta(ge=1)] = 10_000
-    """Maximum number of open approvals in a workspace. Beyond it, calls that would escalate are denied."""
+    """Maximum number of open approvals in a workspace; of one key, half. Beyond it, calls that would ask are denied."""
 
     webhooks_max: Annotated[int, Meta(ge=0)] = 20
     """Maximum number of webhooks in a workspace; one more is 409."""

@@ -152,8 +152,9 @@ class Approvals:
             _require_within(record, grant)
             _require_seen(approval, accepts_hidden=accepts_hidden)
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
-        keys = open_keys(keyspace, approval_id, approval.agent_id, approval.parameters_digest)
-        basis = [keyspace.agent(approval.agent_id), keyspace.key(approval.requested_by.key_id)]
+        asker_id = approval.requested_by.key_id
+        keys = open_keys(keyspace, approval_id, approval.agent_id, asker_id, approval.parameters_digest)
+        basis = [keyspace.agent(approval.agent_id), keyspace.key(asker_id)]
         basis += map(keyspace.policy, policies_that_asked(record))
         args: list[Value] = [
             "",

@@ -178,7 +178,7 @@ class ApprovalReaper:
 
     async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:
         """End the approval and log why; False if it had already ended. expired: only if it has expired."""
-        keys = open_keys(Keyspace(workspace_id), approval.id, approval.agent_id, approval.digest)
+        keys = open_keys(Keyspace(workspace_id), approval.id, approval.agent_id, approval.key_id, approval.digest)
         ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
         entry_id = self._ids.new(await store_time_ms(self._client))
         args: list[Value] = ["", entry_id, approval.id, ending, why, KEEP_MS, self._backlog_max]

@@ -83,14 +83,15 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
         )
 
 
-def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, digest: str) -> dict[str, str]:
-    """The keys with the data of an open approval, by the names that the scripts use."""
+def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, asked_by: str, digest: str) -> dict[str, str]:
+    """The keys with the data of an open approval, by the names that the scripts use. asked_by: the API key's id."""
     return {
         "approval": keyspace.approval(approval_id),
         "commits": keyspace.commits,
         "audit_stream": keyspace.audit_stream,
         "open": keyspace.approvals_open,
         "agent_open": keyspace.agent_approvals(agent_id),
+        "key_open": keyspace.key_approvals(asked_by),
         "approval_call": keyspace.approval_call(digest),
         "events": keyspace.approval_events,
     }

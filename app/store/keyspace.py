@@ -211,6 +211,10 @@ class Keyspace:
         """Sorted set: ids of the agent's open approvals, by the ms at which they expire."""
         return f"{self._prefix}agent:{agent_id}:approvals"
 
+    def key_approvals(self, key_id: str) -> str:
+        """Sorted set: ids of the open approvals that an API key has asked for, by the ms at which they expire."""
+        return f"{self._prefix}key:{key_id}:approvals"
+
     def webhook(self, webhook_id: str) -> str:
         """Hash: one webhook."""
         return f"{self._prefix}webhook:{webhook_id}"

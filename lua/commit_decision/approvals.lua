@@ -6,8 +6,9 @@ KEYS[p+2]     approval_call   string; id of the current approval of calls like t
 KEYS[p+3]     approvals       sorted set; every approval, by id
 KEYS[p+4]     open            sorted set; approvals that can still be decided or used; score = ms at which that ends
 KEYS[p+5]     agent_open      the same for this agent
-KEYS[p+6]     events          stream; changes of approvals, for clients that wait for them
-KEYS[p+7]     asker           hash; record of the API key that asked for `approval`; missing = revoked
+KEYS[p+6]     key_open        the same for the API key that asked for `approval`
+KEYS[p+7]     events          stream; changes of approvals, for clients that wait for them
+KEYS[p+8]     asker           hash; record of the API key that asked for `approval`; missing = revoked
 
 ARGV[p+1]     step            ask = create an approval, attach = join the pending one, use = use the approved one, probe =
                               return `escalates` and write nothing; it has no keys and no other arguments
@@ -19,7 +20,7 @@ ARGV[p+6]     lasts_ms        ask: how long the approval can be decided
 ARGV[p+7]     asked           ask: JSON of what never changes in an approval (the call, and what people are asked), and of
                               the initial values of its other fields, which hold until the record has such a field
 ARGV[p+8]     agent_max       ask: how many approvals an agent may have open
-ARGV[p+9]     workspace_max   ask: how many approvals the workspace may have open
+ARGV[p+9]     workspace_max   ask: how many approvals the workspace may have open; a key, half of them
 ARGV[p+10]    other_reasons   ask: follow the reason in the approval, if several rules ask; "" = none
 
 ADDS          full_quotas     escalates: the numbers of the full quotas, each followed by a space
@@ -34,13 +35,13 @@ WRITES        approval and the sets that list it
 HOLDS         I14 an approval is of one call, used as often as it says
 ]]
 --@ names
-local approval, approval_call, approvals, open, agent_open, events, asker
+local approval, approval_call, approvals, open, agent_open, key_open, events, asker
 local step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max
 local other_reasons
 if arg_before.approvals then
   step = ARGV[arg_before.approvals + 1]
   if step ~= 'probe' then
-    approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, key_before.approvals + 1)
+    approval, approval_call, approvals, open, agent_open, key_open, events, asker = unpack(KEYS, key_before.approvals + 1)
     approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max,
       other_reasons = unpack(ARGV, arg_before.approvals + 2)
   end
@@ -73,6 +74,7 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
     assert(not current or overtaken or tonumber(current[1] or 1) and tonumber(current[7] or 1), 'An approval holds no number')
     -- An id whose time has passed, or that another program left, counts only towards the workspace's maximum.
     local of_agent, of_workspace = call('ZCOUNT', agent_open, '(' .. time_ms_text, '+inf'), call('ZCARD', open)
+    local of_key = call('ZCOUNT', key_open, '(' .. time_ms_text, '+inf')
     call('XLEN', events)
     call('ZCARD', approvals)
     if step == 'use' then
@@ -85,7 +87,8 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
       if step == 'attach' then
         overtaken = overtaken or current[2] ~= 'pending' or not (time_ms < tonumber(current[3]))
         state.approval, ends_ms = 'attached', current[3]
-      elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max) then
+      elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max)
+        or of_key >= tonumber(workspace_max) / 2 then
         state.result, state.approval, state.retry_us = 'denied', 'refused', 0
         state.reason, state.code = 'Too many approvals wait for people already; ' .. state.reason, 'approvals_full'
       else
@@ -115,6 +118,7 @@ if state.approval == 'asked' then
   call('ZADD', approvals, '0', approval_id)
   call('ZADD', open, ends_ms, approval_id)
   call('ZADD', agent_open, ends_ms, approval_id)
+  call('ZADD', key_open, ends_ms, approval_id)
   -- Not trimmed here, but when approvals change: no more are pending than the workspace may have open.
   call('XADD', events, '*', 'id', approval_id, 'status', 'pending')
 elseif state.approval_id then
@@ -138,6 +142,7 @@ elseif state.approval_id then
   if uses_left == 0 then
     call('ZREM', open, approval_id)
     call('ZREM', agent_open, approval_id)
+    call('ZREM', key_open, approval_id)
     call('DEL', approval_call)
     call('PEXPIRE', approval, '2592000000')
     call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', 'consumed')

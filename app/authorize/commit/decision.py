@@ -251,6 +251,7 @@ def _add_approval(arguments: CommitArguments, question: CommitQuestion, approval
         keyspace.approvals,
         keyspace.approvals_open,
         keyspace.agent_approvals(arguments.agent_id),
+        keyspace.key_approvals(approval.asker_id),
         keyspace.approval_events,
         keyspace.key(approval.asker_id),
     ]
