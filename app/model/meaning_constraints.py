@@ -91,12 +91,6 @@ class EmailDomainConstraint(Struct, frozen=True, forbid_unknown_fields=True, ren
 
     def __post_init__(self) -> None:
         _require_each("in", self.among, lambda text: canonical_domain(text.removeprefix("*.")))
-
-    def require_mailboxes(self) -> None:
-        """Raise FieldError at the first domain that cannot have mailboxes.
-
-        Policies stored by older releases may name some.
-        """
         for index, text in enumerate(self.among):
             below, domain = text.startswith("*."), canonical_domain(text.removeprefix("*."))
             if not is_mail_domain(f"any.{domain}" if below else domain):

@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from app.model.api_keys import without_raw_keys
 from app.model.constraints import require_name
-from app.model.meaning_constraints import EmailDomainConstraint
 from app.model.rules import PolicyRule
 from app.model.text import CONTAINS_A_KEY, FieldError, require_tool_name
 
@@ -30,24 +28,14 @@ def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
         ):
             for nth, pattern in enumerate(rule.tools):
                 require_tool_name(f"{rule_path}.tools[{nth}]", pattern)
-        for where, of, name, constraint in rule.constraints():
-            field = ".".join(filter(None, (rule_path, where, of, name)))
-            require_name(field, name)
-            if constraint.email_domain is not UNSET:
-                _require_mailboxes(f"{field}.emailDomain", constraint.email_domain)
+        for where, of, name, _ in rule.constraints():
+            require_name(".".join(filter(None, (rule_path, where, of, name))), name)
         # Everyone who may read rules would see a key in an enum, a pattern, a schema or anywhere else.
         written = msgspec.json.encode(rule).decode()
         if without_raw_keys(written) != written:
             for path, text in _strings(rule_path, msgspec.to_builtins(rule)):
                 if without_raw_keys(text) != text:
                     raise FieldError(path, CONTAINS_A_KEY)
-
-
-def _require_mailboxes(path: str, domains: EmailDomainConstraint) -> None:
-    try:
-        domains.require_mailboxes()
-    except FieldError as error:
-        raise FieldError(f"{path}.{error.field}", error.message) from None
 
 
 def _strings(path: str, value: Any) -> Iterator[tuple[str, str]]:

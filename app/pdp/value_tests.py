@@ -11,7 +11,7 @@ from app.cancellation import raise_if_cancelled
 from app.language.addresses import canonical_network, within
 from app.language.ambiguous import Ambiguous
 from app.language.email_domains import canonical_email_domain
-from app.language.hosts import canonical_domain, canonical_host, canonical_pattern, host_matcher
+from app.language.hosts import canonical_host, canonical_pattern, host_matcher
 from app.language.schemas.patterns import compile_regex, may_take
 from app.model.constraints import Constraint, JsonType, Scalar
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
@@ -238,7 +238,7 @@ def _meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield meaning_test("host", canonical_host, _matcher(hosts), unless(secret, hosts))
     if constraint.email_domain is not UNSET:
         domains = constraint.email_domain.among
-        yield meaning_test("mail address", canonical_email_domain, _domain_matcher(domains), unless(secret, domains))
+        yield meaning_test("mail address", canonical_email_domain, _matcher(domains), unless(secret, domains))
     if constraint.cidr is not UNSET:
         networks = constraint.cidr.among
         yield meaning_test(
@@ -248,14 +248,6 @@ def _meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
 
 def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     return host_matcher([canonical_pattern(pattern) for pattern in patterns])
-
-
-def _domain_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Also accepts addresses, which policies of older releases may name; they match no mailbox."""
-    stars = ("*." if pattern.startswith("*.") else "" for pattern in patterns)
-    return host_matcher(
-        [star + canonical_domain(pattern.removeprefix("*.")) for star, pattern in zip(stars, patterns, strict=True)]
-    )
 
 
 def meaning_test(
