@@ -48,9 +48,9 @@ local time_ms = math.floor(time_us / 1000)
 local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'usable_until_ms')
 local state = stored[1]
 if state ~= 'pending' and state ~= 'approved' then
-  for _, listed in ipairs({open, agent_open, key_open}) do
-    if call('ZSCORE', listed, approval_id) then call('ZREM', listed, approval_id) end
-  end
+  if call('ZSCORE', open, approval_id) then call('ZREM', open, approval_id) end
+  if call('ZSCORE', agent_open, approval_id) then call('ZREM', agent_open, approval_id) end
+  if call('ZSCORE', key_open, approval_id) then call('ZREM', key_open, approval_id) end
   return {'kept'}
 end
 local ends_ms = tonumber(state == 'pending' and stored[3] or stored[4])
