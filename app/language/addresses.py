@@ -30,6 +30,42 @@ def canonical_network(text: str) -> Network:
     return network
 
 
+PRIVATE = "private"
+"""Stands for networks that are not the public Internet's."""
+
+_NOT_PUBLIC = (
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12"),
+    *("192.0.0.0/24", "192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+    *(
+        "224.0.0.0/3",
+        "::/127",
+        "100::/64",
+        "2001:db8::/32",
+        "3fff::/20",
+        "5f00::/16",
+        "fc00::/7",
+        "fe80::/9",
+        "ff00::/8",
+    ),
+)
+"""This machine, private and link-local networks, those of carriers, benchmarks and documentation, multicast, what is
+reserved, and the address at which virtual machines of Azure reach their host. IPv6 addresses for IPv4 are not read.
+"""
+
+
+def networks_of(text: str) -> list[Network]:
+    """The networks that an author names: one, or those of `private`. Raises Ambiguous."""
+    return [canonical_network(each) for each in (_NOT_PUBLIC if text == PRIVATE else (text,))]
+
+
+def address_in(host: str) -> Network | None:
+    """The address that a canonical host is; None if it is a name."""
+    try:
+        return canonical_network(host)
+    except Ambiguous:
+        return None
+
+
 def within(networks: Iterable[Network]) -> Callable[[Network], bool]:
     """Return a test that is True for networks that lie wholly in one of these."""
     outer = list(networks)

@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.language.addresses import canonical_network
+from app.language.addresses import canonical_network, networks_of
 from app.language.ambiguous import Ambiguous
 from app.language.email_domains import is_mail_domain
 from app.language.file_kinds import FileKind
@@ -17,6 +17,7 @@ from app.model.text import FieldError
 _Read = TypeVar("_Read")
 _Text = Annotated[str, Meta(min_length=1, max_length=4096)]
 _Several = Meta(min_length=1, max_length=100)
+_Networks = Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "network"})]], _Several]
 
 
 class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -69,16 +70,43 @@ class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
         return [] if isinstance(self.under, UnsetType) else self.under
 
 
-class HostConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
-    """A URL or host on one of these hosts; refused unless every URL parser finds the same host in it.
+class HostConstraint(
+    Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in", "not_networks": "notNetworks"}
+):
+    """A URL or host on one of these hosts or in one of these networks; refused unless every URL parser finds the same
+    host in it.
 
     among: Hosts; `*.corp.com` is every name below corp.com.
+    networks: Networks such as 10.0.0.0/8 in which an address may lie instead; `private` = all that are not the public
+    Internet's. A name may lead to any address, so it cannot be judged unless `in` has it.
+    not_networks: Networks in which an address must not lie, even if it is one of the others. Here, too, a name cannot
+    be judged unless `in` has it.
     """
 
-    among: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "host-pattern"})]], _Several]
+    among: (
+        Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "host-pattern"})]], _Several] | UnsetType
+    ) = UNSET
+    networks: _Networks | UnsetType = UNSET
+    not_networks: _Networks | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _require_each("in", self.among, canonical_pattern)
+        if self.among is UNSET and self.networks is UNSET and self.not_networks is UNSET:
+            raise FieldError("in", "give in, networks or notNetworks")
+        _require_each("in", self.hosts, canonical_pattern)
+        for field, networks in (("networks", self.networks), ("notNetworks", self.not_networks)):
+            _require_each(field, () if isinstance(networks, UnsetType) else networks, networks_of)
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts that it names."""
+        return [] if isinstance(self.among, UnsetType) else self.among
+
+    @property
+    def in_words(self) -> list[str]:
+        """Each host and network that it accepts or refuses, for people."""
+        accepted = [*self.hosts, *(() if isinstance(self.networks, UnsetType) else self.networks)]
+        refused = () if isinstance(self.not_networks, UnsetType) else self.not_networks
+        return [*accepted, *(f"not in {each}" for each in refused)]
 
 
 class EmailDomainConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):

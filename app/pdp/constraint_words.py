@@ -57,8 +57,9 @@ def _meanings(constraint: Constraint) -> Iterator[str]:
         yield from _path(constraint.path)
     if constraint.command is not UNSET:
         yield from _command(constraint.command)
+    if not isinstance(constraint.host, UnsetType):
+        yield f"a host of {clipped(', '.join(constraint.host.in_words))}"
     for text, meaning in (
-        ("a host of", constraint.host),
         ("a mail address in", constraint.email_domain),
         ("an address in", constraint.cidr),
     ):

@@ -8,12 +8,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.cancellation import raise_if_cancelled
-from app.language.addresses import canonical_network, within
+from app.language.addresses import Network, address_in, canonical_network, networks_of, within
 from app.language.ambiguous import Ambiguous
 from app.language.email_domains import canonical_email_domain
 from app.language.hosts import canonical_host, canonical_pattern, host_matcher
 from app.language.schemas.patterns import compile_regex, may_take
 from app.model.constraints import Constraint, JsonType, Scalar
+from app.model.meaning_constraints import HostConstraint
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
 
 _encode = msgspec.json.encode
@@ -234,8 +235,8 @@ _OTHER_TYPE = Unjudged("of another type than the forbidden values")
 def _meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
     """The tests of what a string means to the tools that act on it."""
     if constraint.host is not UNSET:
-        hosts = constraint.host.among
-        yield meaning_test("host", canonical_host, _matcher(hosts), unless(secret, hosts))
+        host = constraint.host
+        yield meaning_test("host", canonical_host, _is_accepted(host), unless(secret, host.in_words))
     if constraint.email_domain is not UNSET:
         domains = constraint.email_domain.among
         yield meaning_test("mail address", canonical_email_domain, _matcher(domains), unless(secret, domains))
@@ -244,6 +245,32 @@ def _meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield meaning_test(
             "address", canonical_network, within(map(canonical_network, networks)), unless(secret, networks)
         )
+
+
+def _is_accepted(constraint: HostConstraint) -> Callable[[str], bool]:
+    """True for canonical hosts that the constraint accepts. Raises Ambiguous for names that may lead anywhere."""
+    has_name = _matcher(constraint.hosts)
+    if constraint.networks is UNSET and constraint.not_networks is UNSET:
+        return has_name
+    is_open = constraint.among is UNSET and constraint.networks is UNSET
+    accepts, refuses = (_in_any(each) for each in (constraint.networks, constraint.not_networks))
+
+    def test(host: str) -> bool:
+        named, address = has_name(host), address_in(host)
+        if address is None and not named:
+            raise Ambiguous("is a name, which may lead to any address")
+        if address is None:
+            return True
+        return (is_open or named or accepts(address)) and not refuses(address)
+
+    return test
+
+
+def _in_any(written: list[str] | UnsetType) -> Callable[[Network], bool]:
+    """A test of networks; if none is written, it is True for none."""
+    return within(
+        network for each in (() if isinstance(written, UnsetType) else written) for network in networks_of(each)
+    )
 
 
 def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:

@@ -87,6 +87,9 @@ FIELDS = {
         for name, some in MEANT.items()
     },
 }
+FIELDS["host"] |= st.sampled_from(
+    [{"networks": ["10.0.0.0/8", "private"]}, {"in": ["corp.com"], "notNetworks": ["private"]}, {"networks": ["::/0x"]}]
+)
 FIELDS["path"] |= st.sampled_from(
     [{"under": [{"context": "x"}], "notAmong": ["hidden"]}, {"under": ["/Repo"], "ignoreCase": True}]
 )

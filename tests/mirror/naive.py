@@ -858,9 +858,39 @@ def in_small_letters(one: str, other: str) -> bool:
 
 
 def on_host(text: str, wanted: Json) -> str:
+    host = host_of(text)
+    if host is None or of_domain(host, []) == UNJUDGED:
+        return UNJUDGED
+    named = of_domain(host, wanted.get("in", [])) == OK
+    if not {"networks", "notNetworks"} & set(wanted):
+        return verdict(named)
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return OK if named else UNJUDGED
+    inside = named or any(address in each for each in all_networks(wanted.get("networks", [])))
+    if "in" not in wanted and "networks" not in wanted:
+        inside = True
+    return verdict(inside and not any(address in each for each in all_networks(wanted.get("notNetworks", []))))
+
+
+def all_networks(written: list[str]) -> list[Json]:
+    names = [name for each in written for name in (PRIVATE if each == "private" else [each])]
+    return [ipaddress.ip_network(name) for name in names]
+
+
+PRIVATE = [
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16", "169.254.0.0/16", "172.16.0.0/12"),
+    *("192.0.0.0/24", "192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+    *("224.0.0.0/4", "240.0.0.0/4", "::", "::1", "100::/64", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7"),
+    *("fe80::/10", "fec0::/10", "ff00::/8"),
+]
+
+
+def host_of(text: str) -> str | None:
+    """The host as it is written, an address of IPv6 in its usual spelling; None for what cannot be judged."""
     if six := re.fullmatch(r"(?:(?i:https?)://)?\[([0-9A-Fa-f:]+)\](?::[0-9]+)?/?|(::[0-9A-Fa-f]+)", text):
-        addresses = [str(ipaddress.IPv6Address(each.strip("[]"))) for each in wanted["in"] if ":" in each]
-        return verdict(str(ipaddress.IPv6Address(six[1] or six[2])) in addresses)
+        return str(ipaddress.IPv6Address(six[1] or six[2]))
     host = re.fullmatch(r"(?:(?i:https?|wss?|ftp)://)?([\w.-]+)(?::([0-9]{1,5}))?(?:[/?#][!-~]*)?", text)
     is_url = "://" in text
     if (
@@ -870,8 +900,8 @@ def on_host(text: str, wanted: Json) -> str:
         or "\\" in text
         or re.search(r"//[^/]*[?#].*@", text)
     ):
-        return UNJUDGED
-    return of_domain(host[1], wanted["in"])
+        return None
+    return host[1]
 
 
 def in_email_domain(text: str, wanted: Json) -> str:
@@ -882,6 +912,8 @@ def in_email_domain(text: str, wanted: Json) -> str:
 
 
 def of_domain(text: str, patterns: list[str]) -> str:
+    if ":" in text:
+        return verdict(text in [str(ipaddress.IPv6Address(each.strip("[]"))) for each in patterns if ":" in each])
     try:
         name = ".".join(map(in_ascii, text.lower().removesuffix(".").split(".")))
         patterns = [".".join(map(in_ascii, each.split("."))) for each in patterns]

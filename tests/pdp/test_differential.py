@@ -436,6 +436,9 @@ SPELLINGS = [
     "10.0.0.1",
     "10.0.0.0/8",
     "evil.com",
+    "http://8.8.8.8/x",
+    "https://[2001:db8::1]:8080/",
+    "10.9.0.1:80",
     "/",
     "/a/.env",
     "/A/B/../\u00c9/x",
@@ -483,7 +486,14 @@ ANY_FIELDS = {
             {"root": {"context": "x"}, "allow": [{"run": "ls"}], "deny": [{"run": "cat"}]},
         ]
     ),
-    "host": st.just({"in": ["corp.com", "10.0.0.1"]}),
+    "host": st.sampled_from(
+        [
+            *({"in": ["corp.com", "10.0.0.1"]} for _ in range(3)),
+            {"networks": ["10.0.0.0/8", "2001:db8::/32"]},
+            {"in": ["corp.com"], "networks": ["private"], "notNetworks": ["10.0.0.0/24"]},
+            {"notNetworks": ["private"]},
+        ]
+    ),
     "emailDomain": st.just({"in": ["corp.com"]}),
     "cidr": st.just({"in": ["10.0.0.0/8"]}),
     "required": st.booleans(),

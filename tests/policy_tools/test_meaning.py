@@ -81,6 +81,11 @@ LOOSENED = {
         {"path": {"under": [{"context": "project"}]}},
     ),
     "an element": ({"contains": "admin"}, {"type": "array"}),
+    "a network": ({"host": {"networks": ["10.0.0.0/16"]}}, {"host": {"networks": ["10.0.0.0/16", "private"]}}),
+    "a network that is refused": (
+        {"host": {"in": ["corp.com", "8.8.8.8"], "notNetworks": ["8.0.0.0/8"]}},
+        {"host": {"in": ["corp.com", "8.8.8.8"]}},
+    ),
     "letter case": ({"path": {"under": ["/repo"]}}, {"path": {"under": ["/repo"], "ignoreCase": True}}),
 }
 

@@ -85,7 +85,8 @@ RULES = [
                     "unread": "deny",
                 }
             },
-            "url": {"host": {"in": ["corp.com"]}, "notRegex": "^x"},
+            "url": {"host": {"in": ["corp.com"], "notNetworks": ["private", "192.0.2.0/24"]}, "notRegex": "^x"},
+            "peer": {"host": {"networks": ["10.0.0.0/8"]}},
             "ip": {"cidr": {"in": ["10.0.0.0/8"]}, "notEnum": ["10.0.0.1"]},
             "gone": {"absent": True},
             "roles": {"contains": "admin", "maxItems": 3},

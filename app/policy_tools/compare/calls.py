@@ -14,11 +14,13 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
+from app.language.addresses import networks_of
 from app.language.schemas.json_schema import compile_schema
 from app.language.spellings import spellings_of
 from app.model.command_constraint import CommandConstraint, several
 from app.model.constraints import REQUEST as REQUEST_NAME
 from app.model.constraints import Circumstances, Constraint, IfMissing, JsonType
+from app.model.meaning_constraints import HostConstraint
 from app.model.quotas import Budget
 from app.model.rule import Rule
 from app.model.rules import ParameterSchema
@@ -315,6 +317,16 @@ def _lines(command: CommandConstraint) -> Iterator[str]:
     yield from ("unknown-program", "ls $x")
 
 
+def _hosts(constraint: HostConstraint) -> Iterator[str]:
+    """A host of each entry, and others."""
+    for host in constraint.hosts:
+        plain = host.removeprefix("*.")
+        yield from (plain, f"a.{plain}", f"https://{plain}/x", "evil.example")
+    for networks in (constraint.networks, constraint.not_networks):
+        for network in () if isinstance(networks, UnsetType) else networks:
+            yield from (str(networks_of(network)[0].network_address), "8.8.8.8", "192.168.0.1", "evil.example")
+
+
 def _meant(constraints: Iterable[Constraint]) -> Iterator[str]:
     """Texts with a meaning: inside, outside, and on the edge of what a constraint names."""
     for each in constraints:
@@ -326,9 +338,8 @@ def _meant(constraints: Iterable[Constraint]) -> Iterator[str]:
                     yield from (f"{plain}/server.key", f"{plain}/package.json", f"{plain}/.x")
         if not isinstance(each.command, UnsetType):
             yield from _lines(each.command)
-        for host in () if isinstance(each.host, UnsetType) else each.host.among:
-            plain = host.removeprefix("*.")
-            yield from (plain, f"a.{plain}", f"https://{plain}/x", "evil.example")
+        if not isinstance(each.host, UnsetType):
+            yield from _hosts(each.host)
         for domain in () if isinstance(each.email_domain, UnsetType) else each.email_domain.among:
             plain = domain.removeprefix("*.")
             yield from (f"ann@{plain}", f"ann@a.{plain}", "eve@evil.example")

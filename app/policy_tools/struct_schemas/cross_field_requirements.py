@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.model.constraints import EITHER_KIND, Circumstances, Constraint, Operand
+from app.model.meaning_constraints import HostConstraint
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.policy_sets import PolicyEntry
 from app.model.rule import Effect, Rule
@@ -81,6 +82,7 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
     PolicyEntry.__name__: RULES_OF_A_KIND,
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: EITHER_KIND,
+    HostConstraint.__name__: {"minProperties": 1},
     CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},
     TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
 }

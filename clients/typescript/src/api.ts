@@ -895,10 +895,17 @@ export interface components {
          * @enum {string}
          */
         FileKind: "hidden" | "runs" | "secrets";
-        /** @description A URL or host on one of these hosts; refused unless every URL parser finds the same host in it. */
+        /**
+         * @description A URL or host on one of these hosts or in one of these networks; refused unless every URL parser finds the same
+         *     host in it.
+         */
         HostConstraint: {
             /** @description Hosts; `*.corp.com` is every name below corp.com. */
-            in: string[];
+            in?: string[];
+            /** @description Networks such as 10.0.0.0/8 in which an address may lie instead; `private` = all that are not the public Internet's. A name may lead to any address, so it cannot be judged unless `in` has it. */
+            networks?: string[];
+            /** @description Networks in which an address must not lie, even if it is one of the others. Here, too, a name cannot be judged unless `in` has it. */
+            notNetworks?: string[];
         };
         /** @description One plain mail address in one of these domains. */
         EmailDomainConstraint: {

@@ -73,7 +73,13 @@ const TESTS = {
     ]
       .filter(Boolean)
       .join(" and "),
-  host: (value) => `is at ${value.in.join(", ")}`,
+  host: (value) =>
+    [
+      (value.in || value.networks) && `is at ${[value.in ?? [], value.networks ?? []].flat().join(", ")}`,
+      value.notNetworks && `is an address outside ${value.notNetworks.join(", ")}`,
+    ]
+      .filter(Boolean)
+      .join(" and "),
   emailDomain: (value) => `is mail at ${value.in.join(", ")}`,
   cidr: (value) => `is in ${value.in.join(", ")}`,
   type: (value) => `is a ${[value].flat().join(" or ")}`,
