@@ -19,7 +19,7 @@ from app.model.api_keys import Scope
 from app.redis_client.replies import StoreAway
 from app.replica import open_alone
 from app.serve.children import Children
-from app.serve.data_folder import data_folder, earlier_store, store_in_words
+from app.serve.data_folder import data_folder, store_in_words
 from app.serve.doctor import Severity, check_up
 from app.serve.embedded_store import EmbeddedStore, embedded_secret
 from app.serve.listeners import tcp_sockets, unix_socket
@@ -62,8 +62,6 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
             settings = replace(settings, redis_url=store.url, secret=settings.secret or embedded_secret(store.folder))
             look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
-            if note := earlier_store(settings):
-                say(f"note      {note}")
         prepare_once = partial(_prepare, settings, first_start=store is not None, say=say)
         raw_key, away = None, None
         try:

@@ -7,7 +7,7 @@ import pytest
 from serving import Service
 
 from app.cli.saved_session import saved_path
-from app.serve.data_folder import data_folder, earlier_store, store_in_words
+from app.serve.data_folder import data_folder, store_in_words
 from app.settings import Settings, SettingsError
 
 UNSET = Settings()
@@ -21,12 +21,6 @@ def home(tmp_path, monkeypatch) -> Path:
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     return tmp_path / "home"
-
-
-def with_store(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "server").write_text("valkey v=8.1\n")
-    return folder
 
 
 @pytest.mark.parametrize("relative", ["", "data", "./data"])
@@ -62,35 +56,9 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch):
     assert data_folder(Settings(data_dir="here")) == Path("here")
 
 
-def test_a_store_of_an_earlier_build_is_used_until_it_is_moved(home):
-    """And the line that says so moves it, when it is pasted."""
-    Path("var").mkdir()
-    assert (data_folder(UNSET), earlier_store(UNSET)) == (home / ".local/share/remit", None)
-    (Path("var") / "server").write_text("valkey v=8.1\n")
-
-    assert data_folder(UNSET) == Path("var")
-    note = earlier_store(UNSET)
-    assert note.startswith(f"var/ is used because it contains a store and {home}/.local/share/remit does not")
-    assert earlier_store(Settings(data_dir="elsewhere")) is None
-
-    assert os.system(note.partition("then ")[2]) == 0
-    assert (data_folder(UNSET), earlier_store(UNSET)) == (home / ".local/share/remit", None)
-    assert not Path("var").exists()
-
-
-def test_with_two_stores_the_one_that_is_not_used_is_named(home):
-    """Someone who starts it in the old folder should not wonder where the keys are."""
-    with_store(Path("var"))
-    usual = with_store(home / ".local/share/remit")
-    assert data_folder(UNSET) == usual
-    assert earlier_store(UNSET) == (
-        "var/ in this folder contains another store, which is not used; REMIT_DATA_DIR=var uses it"
-    )
-
-
 @pytest.mark.slow
 def test_a_service_finds_its_store_from_any_folder(home, tmp_path):
-    """The key of the first start is valid after a start in another folder, and before a store is moved, too."""
+    """The key of the first start is valid after a start in another folder."""
     service = Service(tmp_path)
     del service.env["REMIT_DATA_DIR"]
     service.launch(cwd=tmp_path / "project")
@@ -104,11 +72,3 @@ def test_a_service_finds_its_store_from_any_folder(home, tmp_path):
     with service.client(key) as client:
         assert client.get("/v1/agents").status_code == 200
     assert service.stop() == 0
-
-    (home / ".local/share/remit").rename(tmp_path / "project/var")
-    service.launch(cwd=tmp_path / "project")
-    service.until(lambda: "\nserving " in service.said, "it serves what an earlier build stored")
-    assert "note      var/ is used because it contains a store" in service.said
-    assert "admin key" not in service.said
-    assert service.stop() == 0
-    assert not (home / ".local/share/remit").exists()
