@@ -1,7 +1,6 @@
 """`remit policies …`: policies, their versions, and how shadow policies diverge."""
 
 import json
-import re
 from typing import Any
 
 import click
@@ -26,10 +25,8 @@ _LAZILY = {
     "schema": "app.cli.policy_export:print_schema",
     "test": "app.cli.policy_tests:test_policies",
 }
-
-
-_OTHER_LINES = {"kind": "grant", "agentMessage": None, "managedBy": None, "keepsRequests": False}
-"""Fields that `show` prints only if they differ from their default, which is given here."""
+_SHOWN = {"key", "priority", "enabled", "mode"}
+"""Optional fields that `show` prints in its own way; any other, if it differs from its default."""
 
 
 @click.group(cls=LazyGroup, lazily=_LAZILY, also={})
@@ -80,7 +77,7 @@ def show_policy(api: Api, policy: str, agent: str | None, group: str | None) -> 
     """Print one policy, one rule per line."""
     found = find_policy(api, policy, agent, group)
     yield found
-    more = [(name, found[name]) for name, default in _OTHER_LINES.items() if found[name] != default]
+    more = [(field, found[spelled]) for field, spelled, default in _optional_fields() if found[spelled] != default]
     print_record(
         [
             ("id", found["id"]),
@@ -89,7 +86,7 @@ def show_policy(api: Api, policy: str, agent: str | None, group: str | None) -> 
             ("name", found["name"]),
             ("priority", str(found["priority"])),
             ("mode", _state(found)),
-            *((re.sub("([A-Z])", r" \1", name).lower(), str(value)) for name, value in more),
+            *((field.replace("_", " "), str(value)) for field, value in more),
             ("created", found["createdAt"]),
             ("changed", f"{found['updatedAt']}, version {found['version']}"),
             *((f"rule {index}", _as_line(rule)) for index, rule in enumerate(found["rules"])),
@@ -113,6 +110,17 @@ def delete_policy(api: Api, policy: str, agent: str | None, group: str | None, r
         click.echo(f'Warning: it is managed by "{source}", which will create it again when applied', err=True)
     yield {"deleted": deleted}
     click.echo(f"deleted {deleted}")
+
+
+def _optional_fields() -> list[tuple[str, str, Any]]:
+    """Those that are not `_SHOWN`: name, spelling in answers, default."""
+    from msgspec.structs import fields
+
+    from app.model.policies import DEFAULTS
+    from app.model.policy_sets import PolicyEntry
+
+    named = {each.name: each for each in fields(PolicyEntry)}
+    return [(name, named[name].encode_name, each) for name, each in DEFAULTS.items() if name not in _SHOWN]
 
 
 def _state(policy: dict[str, Any]) -> str:

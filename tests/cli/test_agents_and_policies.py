@@ -109,12 +109,14 @@ def test_a_policy_comes_from_a_file_or_from_standard_input(remit, tenant, tmp_pa
     assert "policies  small refunds" in done(remit("agents", "show", "refund-bot"))
     assert "kind" not in done(remit("policies", "show", "small refunds"))
 
-    change = json.dumps({"rules": REFUNDS["rules"][:1], "kind": "guardrail", "agentMessage": "Ask Ann."})
+    change = json.dumps(
+        {"rules": REFUNDS["rules"][:1], "kind": "guardrail", "agentMessage": "Ask Ann.", "keepsRequests": True}
+    )
     done(remit("policies", "update", policy_id, "--file", "-", "--priority", "7", "--disable", stdin=change))
     fields = dict(
         re.split(" {2,}", line, maxsplit=1) for line in done(remit("policies", "show", policy_id)).splitlines()
     )
-    assert (fields["kind"], fields["agent message"]) == ("guardrail", "Ask Ann.")
+    assert (fields["kind"], fields["agent message"], fields["keeps requests"]) == ("guardrail", "Ask Ann.", "True")
     changed = json.loads(done(remit("policies", "list", "--agent", "refund-bot", "--json")))
     assert [(each["priority"], each["enabled"], len(each["rules"])) for each in changed] == [(7, False, 1)]
     row = done(remit("policies", "list")).splitlines()[1]
