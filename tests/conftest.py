@@ -7,6 +7,7 @@ import asyncio
 import functools
 import gc
 import inspect
+import logging
 import os
 import shutil
 import sys
@@ -128,6 +129,15 @@ def _present(path: str | None, name: str, what: str) -> str:
             pytest.fail(f"CI has everything, but {name} is missing")
         pytest.skip(f"{what}: {name} is not on this machine")
     return path
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before():
+    """A command that runs in the tests' process says what it logs; the next test must not be quieter because of it."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")
