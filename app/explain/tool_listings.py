@@ -78,15 +78,21 @@ class ToolListings:
         self._rules: WeakKeyDictionary[CompiledAgent, ToolRules] = WeakKeyDictionary()
 
     async def list_tools(
-        self, workspace_id: str, agent_id: str, *, limit: int | None = None, offset: int = 0, tool: str | None = None
+        self,
+        workspace_id: str,
+        agent_id: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        only: Sequence[str] | None = None,
     ) -> ToolListing:
         """The known tools, sorted by name, and the result of the agent's calls of each.
 
-        tool: list only this one, known or not. Raises AgentNotFound.
+        only: list these, in this order, known or not. Raises AgentNotFound.
         """
         listing = await self._catalog.listing(workspace_id)
         names = listing.names
-        total, listed = len(names), names[offset:][:limit] if tool is None else [tool]
+        total, listed = len(names), names[offset:][:limit] if only is None else only
         cached = await self._current(workspace_id, agent_id)
         now_us = self._clock.now_us()
         rules, likenesses, alike, quotas = await self._pool.run(workspace_id, self._grouped, cached.compiled, listed)

@@ -107,6 +107,24 @@ def test_every_known_tool_is_listed_by_name(tenant, agent):
     assert one(tenant, agent, "unheard.of")["catalogued"] is False
 
 
+def test_the_tools_of_a_server_are_listed_in_its_order_known_or_not(tenant, agent):
+    """With the answers of the whole list; a name that no call can have is refused."""
+    tenant.admin.put("/v1/catalog", json={"tools": [{"name": "refund.create"}, {"name": "mail.read"}]})
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["refund.*"]}, name="refunds")
+    names = ["unheard.of", "refund.create", "refund.new"]
+    path = f"/v1/agents/{agent}/tools"
+    answer = tenant.reader.post(path, json={"names": names}).json()
+    found = [(each["name"], each["status"], each["catalogued"]) for each in answer["tools"]]
+    assert found == [
+        ("unheard.of", "denied", False),
+        ("refund.create", "allowed", True),
+        ("refund.new", "allowed", False),
+    ]
+    assert answer["tools"][1] == tenant.reader.get(path, params={"tool": "refund.create"}).json()["tools"][0]
+    for wrong in ([], ["x"] * 1001, ["a\tb"], [1]):
+        assert tenant.reader.post(path, json={"names": wrong}).status_code == 400
+
+
 def test_conditions_say_what_is_asked_and_what_is_left(tenant, agent):
     """In words, with the schema that a gateway can show, and each shared limit's level."""
     tenant.new_policy(

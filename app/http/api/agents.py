@@ -1,10 +1,10 @@
 """/v1/agents, and of each what it may call, how full its limits are, and what was approved before."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import MediaType, Response
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken, AuditLogDamaged, LimitReached, VersionConflict
 from app.explain.tool_listings import ToolListing
@@ -210,7 +210,40 @@ async def list_agent_tools(agent_id: str, params: ToolFilters, caller: Caller, s
         await asked_about(services.records, caller, agent_id),
         limit=params.limit,
         offset=params.offset,
-        tool=params.tool,
+        only=None if params.tool is None else [params.tool],
+    )
+    return Response(await services.pool.run(caller.workspace_id, encoded, found), media_type=MediaType.JSON)
+
+
+class NamedTools(Body, frozen=True):
+    """Which tools to list.
+
+    names: The tools, in the order of the answer, whether or not they are known.
+    """
+
+    names: Annotated[list[Name], Meta(min_length=1, max_length=1000)]
+
+    def __post_init__(self) -> None:
+        for index, name in enumerate(self.names):
+            require_tool_name(f"names[{index}]", name)
+
+
+@endpoint(
+    "POST",
+    "/v1/agents/{agent_id}/tools",
+    reads_only=True,
+    tag="Agents",
+    scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES, Scope.AUTHORIZE),
+    answer=AgentTools,
+    errors=(AgentNotFound,),
+)
+async def list_named_tools(agent_id: str, data: NamedTools, caller: Caller, services: Services) -> Response[bytes]:
+    """List what an agent may call of these tools, known or not.
+
+    For who lists the tools of a server, which need not be in the catalogue. The answer is that of the `GET`.
+    """
+    found = await services.explanations.tool_listings.list_tools(
+        caller.workspace_id, await asked_about(services.records, caller, agent_id), only=data.names
     )
     return Response(await services.pool.run(caller.workspace_id, encoded, found), media_type=MediaType.JSON)
 

@@ -63,6 +63,7 @@ SAMPLES = {
     "events": [],
     "tools": [],
     "asked": [],
+    "names": [],
     "version": 1,
     "seen": {},
     "method": "GET",

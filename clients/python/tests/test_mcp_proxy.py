@@ -45,13 +45,15 @@ class Peer:
 async def proxied(*, allows=True, statuses=None, **options):
     """Client, server, and what was judged."""
     client, server, judged = Peer(), Peer(), []
+    listed = server.listed = []
 
     async def check(tool, arguments):
         judged.append((tool, arguments))
         if not allows:
             raise Denied(tool, Decision("1", allowed=False, result="denied", reason="it is late"))
 
-    async def all_statuses():
+    async def all_statuses(names):
+        listed.extend(names)
         return statuses or {}
 
     running = asyncio.create_task(Proxy(client, server, check, all_statuses, **options).run())
@@ -122,6 +124,35 @@ async def test_a_list_is_one_agents(given):
         server.says({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}, {"name": "b"}], **given}})
         result = (await client.said())["result"]
         assert result == {"tools": [{"name": "a"}], "ttlMs": 0, "cacheScope": "private"}
+
+
+async def test_policies_know_a_servers_tools_under_a_prefix():
+    """In calls and in lists; client and server never see it. Reads have the names that they have everywhere."""
+    async with proxied(statuses={"x.a": "denied", "b": "denied"}, prefix="x.") as (client, server, judged):
+        client.says(request("tools/list"))
+        await server.said()
+        server.says({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}, {"name": "b"}]}})
+        assert (await client.said())["result"] == {"tools": [{"name": "b"}]}
+        assert server.listed == ["x.a", "x.b"]
+        client.says(request("tools/call", {"name": "b"}, 2))
+        assert (await server.said())["params"] == {"name": "b"}
+        client.says(request("resources/read", READ, 3))
+        assert (await server.said())["params"] == READ
+        assert [tool for tool, _ in judged] == ["x.b", "resource.resources/read"]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+async def test_whole_numbers_that_some_servers_round_pass_if_somebody_vouches_for_this_one(exact):
+    """With their digits; otherwise the model is told to pass a text."""
+    call = {"name": "pay", "arguments": {"id": 9007199254740993}}
+    async with proxied(exact_integers=exact) as (client, server, judged):
+        client.says(request("tools/call", call))
+        if exact:
+            assert (await server.said())["params"] == call
+            assert judged == [("pay", call["arguments"])]
+        else:
+            assert "pass it as a text" in (await client.said())["result"]["content"][0]["text"]
+            assert not judged
 
 
 async def test_a_list_of_an_older_protocol_has_no_more_fields():

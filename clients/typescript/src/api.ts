@@ -140,6 +140,8 @@ export interface paths {
         };
         /** List what an agent may call */
         get: operations["get_agents_agent_tools"];
+        /** List what an agent may call of these tools, known or not */
+        post: operations["post_agents_agent_tools"];
     };
     "/v1/agents/{agent_id}/remembered": {
         parameters: {
@@ -1649,6 +1651,11 @@ export interface components {
          * @enum {string}
          */
         AgentStatus: "active" | "revoked" | "suspended";
+        /** @description Which tools to list. */
+        NamedTools: {
+            /** @description The tools, in the order of the answer, whether or not they are known. */
+            names: string[];
+        };
         /** @description An MCP server's answer to `tools/list`, unchanged: the whole message, or its result. */
         PutCatalog: {
             /** @description The tools. Other tools in the catalogue stay, or are deleted with `prune`. */
@@ -5293,6 +5300,29 @@ export interface operations {
             };
             path: {
                 agent_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentTools"];
+                };
+            };
+        };
+    };
+    post_agents_agent_tools: {
+        parameters: {
+            path: {
+                agent_id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamedTools"];
             };
         };
         responses: {

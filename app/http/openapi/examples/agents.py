@@ -60,6 +60,7 @@ AGENT_QUOTAS = {
         }
     ],
 }
+NAMED_TOOLS = {"those of a server": {"names": ["payment.refund", "booking.read"]}}
 AGENT_TOOLS = {
     "agent": WHY["agent"],
     "at": DECIDED,

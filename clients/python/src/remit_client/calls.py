@@ -292,6 +292,12 @@ def list_agent_tools(agent: str) -> Call[dict[str, str]]:
     return Call("GET", f"/v1/agents/{segment(agent)}/tools", tool_statuses, repeatable=True)
 
 
+def list_named_tools(agent: str, names: Sequence[str]) -> Call[dict[str, str]]:
+    """The same for up to 1,000 tools by name, whether or not the service knows them."""
+    body = {"names": list(names)}
+    return Call("POST", f"/v1/agents/{segment(agent)}/tools", tool_statuses, body=body, repeatable=True)
+
+
 def list_remembered(agent: str) -> Call[list[Any]]:
     """The values that count as approved before for the agent, each by its approval; the latest approved first."""
     return Call("GET", f"/v1/agents/{segment(agent)}/remembered", list, repeatable=True)

@@ -12,7 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from remit_client import AsyncRemit, Remit, RemitError
 from remit_client.enforcement import Options, async_enforcer
-from remit_client.listing import never_allowed
+from remit_client.listing import statuses
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,11 +47,13 @@ class RemitMiddleware(Middleware):
 
     async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
         """The listed tools without those that the agent can never call."""
-        tools = await call_next(context)
+        tools: Sequence[Any] = await call_next(context)
+        if not self._hides:
+            return tools
         agent = self._agent_of(context)
-        hidden = await never_allowed(self._remit, agent) if self._hides else frozenset()
         named = async_enforcer(self._remit, agent, **self._options).policy_name
-        return [tool for tool in tools if named(tool.name) not in hidden]
+        known = await statuses(self._remit, agent, [named(tool.name) for tool in tools])
+        return [tool for tool in tools if known.get(named(tool.name)) != "denied"]
 
     def _agent_of(self, context: MiddlewareContext[Any]) -> str:
         return self._agent(context) if callable(self._agent) else self._agent

@@ -52,7 +52,7 @@ async def test_a_denied_call_does_not_run_and_the_model_reads_why(framework, rem
 async def test_the_session_of_the_framework_is_in_the_context(framework, faulty):
     server, ran = faulty(answer(200, YES)), []
     await framework(AsyncRemit(server.url, KEY, **PATIENT), "desk", ran, context={"user": "ann"})
-    asked = [one for one in server.asked if one.startswith(b"POST")]
+    asked = [one for one in server.asked if one.startswith(b"POST /v1/authorize")]
     sent = json.loads(asked[-1].partition(b"\r\n\r\n")[2])["context"]
     assert sent.pop("user") == "ann"
     if framework in (scripted.langchain, scripted.langchain_sync, scripted.openai_agents, scripted.claude_hook):

@@ -225,7 +225,7 @@ class TestWhatIsJudged:
         assert (said["nextCursor"], said["x"]) == ("n", {"y": 1})
 
     def test_the_service_itself_says_what_is_hidden_and_announced(self, lines, service, admin):
-        """According to its catalogue and the agent's policies, for a key that may ask only about this agent."""
+        """According to the agent's policies, for a key that may ask only about this agent, and without a catalogue."""
         agent = admin.send(calls.create_agent("listed", alias="listed")).id
         rules = [
             {"type": "tool_denylist", "tools": ["tool_0"]},
@@ -233,14 +233,28 @@ class TestWhatIsJudged:
             {"type": "parameter_constraint", "tools": ["tool_2"], "parameters": {"amount": {"min": 1, "max": 5}}},
         ]
         admin.send(calls.create_policy(agent, "tools", rules))
-        admin.send(calls.put_catalog([{"name": f"tool_{number}"} for number in range(3)]))
         key = admin.send(calls.create_api_key("laptop", ["authorize"], agents=[agent])).key
         talk = lines(service.url, "--agent", "listed", tools=4, key=key)
         talk.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         talk.read()
         shown = {tool["name"]: tool["description"] for tool in talk.read()["result"]["tools"]}
-        assert list(shown) == ["tool_1", "tool_2", "tool_3"]
-        assert ["A person must approve" in text for text in shown.values()] == [True, False, False]
+        assert list(shown) == ["tool_1", "tool_2"]
+        assert ["A person must approve" in text for text in shown.values()] == [True, False]
+
+    def test_tools_are_printed_for_the_catalogue_under_the_names_of_policies(self, admin):
+        """All pages of them, and nothing else; no agent and no service is needed."""
+        command = [PROXY, "mcp", "--print-tools", "--tool-prefix", "desk.", "--"]
+        done = subprocess.run(
+            [*command, sys.executable, HERE / "thousand_server.py"], env=environment("http://127.0.0.1:1"),
+            capture_output=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        tools = json.loads(done.stdout)["tools"]
+        assert (len(tools), tools[0]["name"], tools[-1]["name"]) == (1000, "desk.changed", "desk.tool_994")
+        added = admin.send(calls.put_catalog(tools[:3]))["added"]
+        assert added == sorted(tool["name"] for tool in tools[:3])
+        for name in added:
+            admin.send(calls.delete_catalog_tool(name))
 
     def test_a_thousand_tools_are_listed(self, lines, faulty):
         statuses = {"tools": [{"name": f"tool_{number}", "status": "denied"} for number in range(0, 1000, 2)]}

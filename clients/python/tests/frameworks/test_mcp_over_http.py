@@ -60,3 +60,15 @@ async def test_a_redirect_takes_no_header_and_no_call_elsewhere(status):
                 await asyncio.wait_for(refused.wait(), 20)
         assert answered.is_set()
     assert asked == []
+
+
+async def test_a_server_that_cannot_be_reached_any_more_ends_and_says_so():
+    """In one sentence, and without ending the task that waits for the client."""
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as gone:
+        port = gone.sockets[0].getsockname()[1]
+    ended = asyncio.Event()
+    async with connect(f"http://127.0.0.1:{port}/mcp", {}) as server:
+        server.listen(lambda line: ended.set() if line is None else None)
+        server.send(b'{"jsonrpc":"2.0","id":3,"method":"ping"}\n')
+        await asyncio.wait_for(ended.wait(), 20)
+        assert server.ended.startswith(f"at http://127.0.0.1:{port}/mcp can no longer be reached (ConnectError")

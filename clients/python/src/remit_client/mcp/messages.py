@@ -101,8 +101,11 @@ def error(message_id: Any, code: int, text: str) -> Message:
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}
 
 
-def asked_by(message: Message) -> tuple[str, Message]:
-    """Tool and parameters of a request that is judged. Raises Unreadable if a server could carry out none."""
+def asked_by(message: Message, prefix: str = "") -> tuple[str, Message]:
+    """Tool and parameters of a request that is judged. Raises Unreadable if a server could carry out none.
+
+    prefix: what policies have before the names of this server's tools.
+    """
     method, params = message["method"], message.get("params")
     params = params if isinstance(params, dict) else {}
     called = "uri" if method.startswith("resources/") else "name"
@@ -111,7 +114,7 @@ def asked_by(message: Message) -> tuple[str, Message]:
         also = "" if called == "uri" else " and, if it has arguments, an object"
         raise Unreadable(f"{method} needs params with a string as {called}{also}")
     if method == CALL:
-        return params["name"], arguments or {}
+        return prefix + params["name"], arguments or {}
     tool, names = READS[method]
     return tool, {name: params[name] for name in names if params.get(name) is not None}
 

@@ -39,11 +39,9 @@ class HttpServer:
         self._going: asyncio.Queue[bytes] = asyncio.Queue()
         self._hearing: asyncio.Task[None] | None = None
         self._heard: Heard = lambda _: None
-
-    @property
-    def ended(self) -> str:
+        self.closed = asyncio.Event()
+        self.ended = "closed the connection"
         """How it ended, as the end of a sentence for a person."""
-        return "closed the connection"
 
     def listen(self, heard: Heard) -> None:
         """Receive the server's messages; what is not a message of the protocol is dropped."""
@@ -58,7 +56,11 @@ class HttpServer:
                     self._note_version(line)
                     heard(line)
         finally:
-            heard(None)
+            self.closed.set()
+
+    def end(self) -> None:
+        """Tell the listener that nothing will come any more."""
+        self._heard(None)
 
     def send(self, line: bytes) -> None:
         """Send a message to the server."""
@@ -114,13 +116,40 @@ def _unbounded() -> dict[str, Any]:
 @asynccontextmanager
 async def connect(url: str, headers: Mapping[str, str]) -> AsyncIterator[HttpServer]:
     """A connection to the server at `url`. `headers` go with every request, besides the protocol's own."""
-    async with (
-        create_mcp_http_client(headers=dict(headers)) as http,
-        streamable_http_client(url, http_client=http, **_unbounded()) as (reading, writing),
-    ):
-        server = HttpServer(reading, writing)
-        pump = asyncio.create_task(server.pump())
-        try:
-            yield server
-        finally:
-            pump.cancel()
+    opened: asyncio.Future[HttpServer] = asyncio.get_running_loop().create_future()
+    # In a task of its own: if a request fails, the SDK cancels the task that opened the connection.
+    staying = asyncio.create_task(_stay(url, headers, opened))
+    try:
+        yield await opened
+    finally:
+        staying.cancel()
+        await asyncio.gather(staying, return_exceptions=True)
+
+
+async def _stay(url: str, headers: Mapping[str, str], opened: asyncio.Future[HttpServer]) -> None:
+    """Keep the connection open until it fails or we are cancelled; then the listener hears that it has ended."""
+    try:
+        async with (
+            create_mcp_http_client(headers=dict(headers)) as http,
+            streamable_http_client(url, http_client=http, **_unbounded()) as (reading, writing),
+        ):
+            server = HttpServer(reading, writing)
+            opened.set_result(server)
+            pump = asyncio.create_task(server.pump())
+            try:
+                await server.closed.wait()
+            finally:
+                pump.cancel()
+    except Exception as failed:  # noqa: BLE001 - of whatever kind, the SDK wraps it in groups
+        if not opened.done():
+            opened.set_exception(OSError(f"{url}: {_first(failed)}"))
+            return
+        opened.result().ended = f"at {url} can no longer be reached ({_first(failed)}); it ended"
+    opened.result().end()
+
+
+def _first(failed: BaseException) -> str:
+    """What the first failure in the groups says."""
+    while inner := getattr(failed, "exceptions", ()):
+        failed = inner[0]
+    return f"{type(failed).__name__}: {failed}"

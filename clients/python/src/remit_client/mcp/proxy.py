@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from remit_client.errors import for_agent
@@ -36,21 +36,34 @@ logger = logging.getLogger("remit_client")
 PROGRESS_EVERY_S = 5.0
 NEEDS_APPROVAL = "A person must approve each call of this tool; the call may take a while."
 Check = Callable[[str, Mapping[str, Any]], Awaitable[object]]
-Statuses = Callable[[], Awaitable[Mapping[str, str]]]
+Statuses = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
 
 
 class Proxy:
     """Passes everything on unchanged, except that it judges calls and reads, and shortens the answer to `tools/list`.
 
     check: returns if the call is allowed, otherwise raises.
-    statuses: what the agent may call, by tool; empty if Remit cannot say.
+    statuses: what the agent may call of these tools; empty if Remit cannot say.
+    prefix: what policies have before the names of the server's tools.
+    exact_integers: the server reads whole numbers exactly, so they need not be refused.
     """
 
-    def __init__(self, client: Channel, server: Channel, check: Check, statuses: Statuses) -> None:
+    def __init__(
+        self,
+        client: Channel,
+        server: Channel,
+        check: Check,
+        statuses: Statuses,
+        *,
+        prefix: str = "",
+        exact_integers: bool = False,
+    ) -> None:
         self._client = client
         self._server = server
         self._check = check
         self._statuses = statuses
+        self._prefix = prefix
+        self._exact_integers = exact_integers
         self._judging: dict[Any, asyncio.Task[None]] = {}
         self._listing: set[Any] = set()
         self._unanswered: set[Any] = set()
@@ -121,12 +134,13 @@ class Proxy:
         """Pass the call on exactly as it was judged, or answer it here."""
         try:
             try:
-                tool, arguments = asked_by(message)
+                tool, arguments = asked_by(message, self._prefix)
             except Unreadable as unreadable:
                 self._client.send(write(error(message_id, INVALID_REQUEST, str(unreadable))))
                 return
             try:
-                require_exact(arguments)
+                if not self._exact_integers:
+                    require_exact(arguments)
             except Unreadable as unreadable:
                 self._client.send(write(refusal(message, f'"{tool}" was not run: {unreadable}.')))
                 return
@@ -209,7 +223,10 @@ class Proxy:
         tools = result.get("tools") if isinstance(result, dict) else None
         if not isinstance(result, dict) or not isinstance(tools, list):
             return message
-        statuses = await self._statuses()
+        names = {self._prefix + name: name for tool in tools if (name := _name(tool))}
+        statuses = {
+            names[named]: status for named, status in (await self._statuses([*names])).items() if named in names
+        }
         shown = [_annotated(tool, statuses) for tool in tools if statuses.get(_name(tool)) != "denied"]
         return {**message, "result": {**private(result), "tools": shown}}
 
