@@ -39,8 +39,9 @@ def agent(tenant):
 
 
 CONSTRAINT_FIELDS = (
-    "regex, enum, min, max, required, notRegex, notEnum, above, below, minLength, maxLength, minItems, maxItems, type, "
-    "absent, equals, atMost, atLeast, path, host, emailDomain, cidr, fromRequest, command, approvedBefore"
+    "regex, enum, min, max, required, notRegex, notEnum, above, below, minLength, maxLength, minItems, maxItems, "
+    "contains, type, absent, equals, atMost, atLeast, path, host, emailDomain, cidr, "
+    "fromRequest, command, approvedBefore"
 )
 
 
@@ -212,7 +213,7 @@ POLICIES = {
     "window of nothing": (
         {"rules": window(timezone="UTC")},
         "$.rules[0].timeWindow.allowedHours",
-        "give allowedHours, allowedDays or both",
+        "give allowedHours, allowedDays, windows or except",
     ),
 }
 

@@ -175,7 +175,18 @@ rules = st.one_of(
     rule("sequence", sequence=st.tuples(tools, within).map(lambda drawn: {"forbiddenAfter": drawn[0], **drawn[1]})),
     rule("sequence", sequence=tools.map(lambda drawn: {"requiresBefore": drawn})),
     rule("pinned_request"),
-    rule("time_based", timeWindow=st.just({"allowedDays": [0, 1, 2, 3, 4, 5, 6], "timezone": "Asia/Kathmandu"})),
+    rule(
+        "time_based",
+        timeWindow=st.sampled_from(
+            [
+                {"allowedDays": [0, 1, 2, 3, 4, 5, 6], "timezone": "Asia/Kathmandu"},
+                {"windows": [{"from": "00:00", "to": "24:00"}], "except": ["2020-02-29/2020-03-01"]},
+                {"except": ["2020-01-01"], "timezone": "Pacific/Apia"},
+                {"windows": [{"from": "09:00", "to": "09:00"}]},
+                {"except": ["2021-02-29"]},
+            ]
+        ),
+    ),
     rule(
         "denial_breaker",
         denialBreaker=st.sampled_from([{"action": "suspend"}, {"action": "escalate"}, {"action": "deny"}]).map(

@@ -975,11 +975,36 @@ def json_type(value: Json) -> str:
 
 def inside(window: Json, now_us: int) -> bool:
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_us)
-    local = moment.astimezone(ZoneInfo(window.get("timezone", "UTC")))
-    names = {local.isoweekday(), 0} if local.isoweekday() == 7 else {local.isoweekday()}
-    return local.hour in window.get("allowedHours", range(24)) and bool(
-        names & set(window.get("allowedDays", range(8)))
-    )
+    local = moment.astimezone(ZoneInfo(window.get("timezone", "UTC"))).replace(tzinfo=None)
+    if any(
+        min(each.split("/")) <= local.date().isoformat() <= max(each.split("/")) for each in window.get("except", ())
+    ):
+        return False
+    if "windows" in window:
+        return any(
+            begins_on(day, span) and at(day, span["from"]) <= local < at(day + overnight(span), span["to"])
+            for span in window["windows"]
+            for day in (local.date(), local.date() - timedelta(days=1))
+        )
+    return local.hour in window.get("allowedHours", range(24)) and is_among_days(local, window.get("allowedDays"))
+
+
+def begins_on(day: date, span: Json) -> bool:
+    return is_among_days(day, span.get("days"))
+
+
+def overnight(span: Json) -> timedelta:
+    return timedelta(days=int(span["to"] < span["from"]))
+
+
+def at(day: date, time: str) -> datetime:
+    hour, minute = map(int, time.split(":"))
+    return datetime.fromisoformat(day.isoformat()) + timedelta(hours=hour, minutes=minute)
+
+
+def is_among_days(day: date, days: Json) -> bool:
+    names = {day.isoweekday(), 0} if day.isoweekday() == 7 else {day.isoweekday()}
+    return bool(names & set(range(8) if days is None else days))
 
 
 def wait_us(limit: Json, entries: Collection[Json], now_us: int, takes: Any) -> Any:

@@ -138,9 +138,35 @@ ZONE = st.sampled_from(ZONES)
 LISTS = st.sampled_from([["allowedHours"], ["allowedDays"], ["allowedHours", "allowedDays"]])
 
 
+EDGES = ["00:00", "00:30", "01:59", "02:00", "02:30", "03:00", "06:00", "12:00", "18:45", "22:00", "23:59"]
+EXCEPTED = sorted({each[:10] for each in CHANGES})
+exceptions = st.one_of(
+    st.none(),
+    st.none(),
+    st.sampled_from(
+        [[each] for each in EXCEPTED] + [["2026-03-08/2026-03-29", "2026-10-25"], ["2011-12-29/2011-12-30"]]
+    ),
+)
+spans = st.builds(
+    lambda start, end, days: {"from": start, "to": end} | ({} if days is None else {"days": days}),
+    st.sampled_from(EDGES),
+    st.sampled_from([*EDGES, "24:00"]),
+    st.one_of(st.none(), numbers_to(7)),
+).filter(lambda span: span["from"] != span["to"])
+
+
 @st.composite
 def windows(draw):
-    return {"timezone": draw(ZONE)} | {name: draw(ALLOWED[name]) for name in draw(LISTS)}
+    """By lists, by spans, or by exceptions alone."""
+    window, excepted = {"timezone": draw(ZONE)}, draw(exceptions)
+    if excepted is not None:
+        window["except"] = excepted
+    match draw(st.sampled_from(["lists", "spans", "spans", "neither"])):
+        case "spans":
+            return window | {"windows": draw(st.lists(spans, min_size=1, max_size=3))}
+        case "neither" if excepted is not None:
+            return window
+    return window | {name: draw(ALLOWED[name]) for name in draw(LISTS)}
 
 
 PER = ["tool", "key", "agent", "parameters.x", "context.session"]

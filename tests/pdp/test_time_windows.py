@@ -7,7 +7,7 @@ from zoneinfo import _common as tzif
 
 import pytest
 
-from app.model.time_windows import TimeWindow
+from app.model.time_windows import OpenSpan, TimeWindow
 from app.pdp.rules.time_based import compile_time_window
 
 JAN_1973 = 94_694_400
@@ -35,6 +35,9 @@ def test_zones_change_on_whole_minutes_by_whole_minutes():
     assert seen > 10_000
 
 
+SPANS = [OpenSpan(start="22:00", end="06:00", days=[5]), OpenSpan(start="09:00", end="11:30")]
+
+
 def window(**fields):
     return compile_time_window(TimeWindow(**fields))
 
@@ -48,12 +51,21 @@ def window(**fields):
         ({"allowed_days": [0, 1, 7]}, "(Mon, Sun)"),
         ({"allowed_days": [6, 5]}, "(Fri, Sat)"),
         ({"allowed_hours": [9], "allowed_days": [1]}, "(hours 9; Mon)"),
+        ({"windows": SPANS}, "(Fri 22:00-06:00; 09:00-11:30)"),
+        ({"windows": SPANS[1:], "excepted": ["2026-07-09"]}, "(09:00-11:30; not on 2026-07-09)"),
     ],
 )
 def test_a_refusal_says_what_time_it_is_and_when_to_retry(fields, sentence):
     """Local time and day, the zone, and the window in a few words."""
     assert window(**fields, timezone="Europe/Berlin")(THURSDAY_1200) == (
         f"It is Thursday 12:00 in Europe/Berlin, outside the window {sentence}"
+    )
+
+
+def test_a_refusal_says_that_the_day_is_excepted():
+    """With the local date."""
+    assert window(excepted=["2026-07-08/2026-07-09"], timezone="Europe/Berlin")(THURSDAY_1200) == (
+        "It is 2026-07-09 in Europe/Berlin, a day that the window excepts (not on 2026-07-08/2026-07-09)"
     )
 
 

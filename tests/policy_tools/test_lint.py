@@ -288,6 +288,16 @@ EARNED = {
         ],
         (Code.WINDOW_NEVER_OPENS, "$.rules[1].timeWindow"),
     ),
+    "spans that never meet": (
+        [
+            policy(
+                ALLOW,
+                window("refund.*", windows=[{"days": [5], "from": "22:00", "to": "06:00"}]),
+                window("refund.*", windows=[{"days": [5], "from": "00:00", "to": "21:59"}]),
+            )
+        ],
+        (Code.WINDOW_NEVER_OPENS, "$.rules[2].timeWindow"),
+    ),
     "a denial of a prefix that is a tool": (
         [policy(GRANT, {"type": "tool_denylist", "tools": ["pay*"]})],
         (Code.PREFIX_WITHOUT_ITS_NAME, "$.rules[1].tools[0]"),
@@ -546,6 +556,13 @@ NOT_EARNED = {
     "descriptions that every rule that asks names": [
         policy(GRANT, describing("note"), describing("note")),
         policy({**constrained("note", minLength=1), "tools": ["t"]}, name="other tools", kind="guardrail"),
+    ],
+    "spans that meet for a minute over zones": [
+        policy(
+            ALLOW,
+            window("refund.*", windows=[{"days": [6], "from": "22:00", "to": "06:01"}], timezone="Europe/Paris"),
+            window("refund.*", windows=[{"days": [0], "from": "14:00", "to": "15:00"}], timezone="Asia/Tokyo"),
+        )
     ],
     "windows of different tools": [
         policy(ALLOW, window("refund.create", allowedHours=[9]), window("refund.list", allowedHours=[10]))

@@ -101,6 +101,23 @@ def test_a_looser_constraint_is_found_with_a_call(name):
     assert kinds(compared(*sides[::-1])) == {("t", "allowed → denied")}
 
 
+FRIDAY = {"days": [5], "from": "22:00", "to": "23:00"}
+WINDOWS = {
+    "five minutes": ({"windows": [FRIDAY]}, {"windows": [FRIDAY | {"from": "21:55"}]}),
+    "a day": ({"windows": [FRIDAY], "except": ["2031-12-26"]}, {"windows": [FRIDAY]}),
+    "the last day of a range": ({"except": ["2031-12-24/2032-01-02"]}, {"except": ["2031-12-24/2032-01-01"]}),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_longer_window_is_found_with_a_time(name):
+    """At an edge, or on a date of an exception."""
+    sides = [
+        [{"name": "p", "rules": [{"type": "time_based", "tools": ["t"], "timeWindow": each}]}] for each in WINDOWS[name]
+    ]
+    assert kinds(compared(*sides)) == {("t", "denied → allowed")}
+
+
 DESK = "Out of business hours"
 SUBTLE = {
     "a lost anchor": (

@@ -33,6 +33,8 @@ LOOSER = {
     "a limit for many values": "stands for many values",
     "a schema in the file": "is not a JSON Schema of|must be https://json-schema.org|is not accepted|leads to no",
     "addresses, networks, hosts": "not an? (IP address or network|host name)|no domain|more than a host|no mailboxes",
+    "dates": "is neither a date such as|ends before it begins",
+    "a span of no length": "like `from`; a whole day is",
     "paths": "is not an absolute path",
     "letters that are not read alike": "are not read alike|has the invisible character|has the space",
     "six decimal places": "more than six decimal places",
@@ -112,6 +114,14 @@ RULES = [
         "type": "time_based",
         "tools": ["g"],
         "timeWindow": {"allowedHours": [9], "allowedDays": [1, 7], "timezone": "Europe/Paris"},
+    },
+    {
+        "type": "time_based",
+        "tools": ["g"],
+        "timeWindow": {
+            "windows": [{"days": [5], "from": "22:00", "to": "06:00"}, {"from": "12:00", "to": "24:00"}],
+            "except": ["2026-12-24/2027-01-02", "2027-05-01"],
+        },
     },
     {"type": "pinned_request", "tools": ["i"], "effect": "escalate"},
     {

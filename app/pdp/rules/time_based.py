@@ -1,13 +1,14 @@
-"""Time windows: hours and days in a time zone, evaluated for an instant."""
+"""Time windows in a time zone, evaluated for an instant."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from app.model.rules import TimeBased
-from app.model.time_windows import TimeWindow
+from app.model.time_windows import DAY_MINUTES, TimeWindow
+from app.pdp.clauses import clipped
 from app.pdp.constraints import IsSecret
 from app.pdp.rules.rule_type import (
     EITHER,
@@ -30,7 +31,7 @@ class TimeBasedType(RuleType[TimeBased]):
 
     def words(self, rule: TimeBased, is_secret: IsSecret) -> Iterator[str]:
         window = rule.time_window
-        yield f"only in {_described(*_hours_and_days(window))} ({_zone_of(window)})"
+        yield f"only in {_described(window)} ({window.zone})"
 
     def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
         condition = compiled.demands.condition
@@ -44,10 +45,8 @@ def compile_time_window(window: TimeWindow) -> TimeCheck:
     In every zone since 1972, hours and changes of the offset begin on a whole minute of UTC. Converting UTC to local
     time always has one answer; the reverse has none or two when clocks change.
     """
-    name = _zone_of(window)
-    zone = ZoneInfo(name)
-    hours, days = _hours_and_days(window)
-    wanted = _described(hours, days)
+    zone, wanted = ZoneInfo(window.zone), _described(window)
+    is_open, excepted = _is_open(window), window.excepted_dates
     latest: tuple[int, str | None] = (-1, None)
 
     def check(minute: int) -> str | None:
@@ -56,35 +55,52 @@ def compile_time_window(window: TimeWindow) -> TimeCheck:
             return latest[1]
         local = datetime.fromtimestamp(minute * 60, UTC).astimezone(zone)
         day = local.isoweekday() % 7
-        inside = (hours is None or local.hour in hours) and (days is None or day in days)
         reason = None
-        if not inside:
-            reason = f"It is {_DAYS[day]} {local:%H:%M} in {name}, outside the window ({wanted})"
+        if not is_open(local.hour * 60 + local.minute, day):
+            reason = f"It is {_DAYS[day]} {local:%H:%M} in {window.zone}, outside the window ({wanted})"
+        elif any(first <= local.date() <= last for first, last in excepted):
+            reason = f"It is {local.date()} in {window.zone}, a day that the window excepts ({wanted})"
         latest = (minute, reason)
         return reason
 
     return check
 
 
-def _zone_of(window: TimeWindow) -> str:
-    return "UTC" if window.timezone is UNSET else window.timezone
+def _is_open(window: TimeWindow) -> Callable[[int, int], bool]:
+    """A test of a minute of the day and a day, 0 to 6 from Sunday, without the exceptions."""
+    if isinstance(window.windows, UnsetType):
+        hours, weekdays = window.hours, window.weekdays
+        return lambda minute, day: minute // 60 in hours and day in weekdays
+    spans = [(each.first_minute, each.minutes, each.weekdays) for each in window.windows]
+
+    def test(minute: int, day: int) -> bool:
+        # What began yesterday is yesterday's.
+        return any(
+            (day in weekdays and 0 <= minute - first < length)
+            or ((day - 1) % 7 in weekdays and minute + DAY_MINUTES - first < length)
+            for first, length, weekdays in spans
+        )
+
+    return test
 
 
-def _hours_and_days(window: TimeWindow) -> tuple[frozenset[int] | None, frozenset[int] | None]:
-    """Hours 0 to 23, and days 0 to 6 from Sunday; None = any."""
-    hours = None if window.allowed_hours is UNSET else frozenset(window.allowed_hours)
-    days = None if window.allowed_days is UNSET else frozenset(day % 7 for day in window.allowed_days)
-    return hours, days
-
-
-def _described(hours: frozenset[int] | None, days: frozenset[int] | None) -> str:
+def _described(window: TimeWindow) -> str:
     parts = []
-    if hours is not None:
-        parts.append("hours " + _ranges(hours))
-    if days is not None:
-        # Monday first, as in a working week.
-        parts.append(", ".join(_DAYS[day][:3] for day in sorted(days, key=lambda day: (day - 1) % 7)))
-    return "; ".join(parts)
+    if window.allowed_hours is not UNSET:
+        parts.append("hours " + _ranges(window.hours))
+    if window.allowed_days is not UNSET:
+        parts.append(_names(window.weekdays))
+    for span in () if isinstance(window.windows, UnsetType) else window.windows:
+        days = "" if span.days is UNSET else f"{_names(span.weekdays)} "
+        parts.append(f"{days}{span.start}-{span.end}")
+    if not isinstance(window.excepted, UnsetType):
+        parts.append(f"not on {', '.join(window.excepted)}")
+    return clipped("; ".join(parts))
+
+
+def _names(weekdays: frozenset[int]) -> str:
+    # Monday first, as in a working week.
+    return ", ".join(_DAYS[day][:3] for day in sorted(weekdays, key=lambda day: (day - 1) % 7))
 
 
 def _ranges(numbers: frozenset[int]) -> str:

@@ -6,9 +6,12 @@ found is no proof that nothing changes.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import chain
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Outcome, Result
@@ -17,6 +20,7 @@ from app.model.policies import Policy, off_in_shadow
 from app.model.rule import Rule
 from app.model.rules import Sequenced, TimeBased
 from app.model.sequences import covers
+from app.model.time_windows import DAY_MINUTES, TimeWindow
 from app.model.times import MINUTE_US
 from app.pdp import compile_agent, decide
 from app.pdp.compiled import CompiledAgent
@@ -29,8 +33,9 @@ MAX_TRIED = 60_000
 _NOON_US = 1_795_608_000 * 1_000_000
 """A Wednesday at noon, UTC."""
 
-_WEEK_MINUTES = 7 * 24 * 60
+_WEEK_MINUTES = 7 * DAY_MINUTES
 _STEP_MINUTES = 15
+_MOST_EXCEPTIONS = 10
 _AGENT = Agent(id="agent", name="agent", created_ms=0, updated_ms=0, version="")
 _ORDER = (Result.DENIED, Result.ESCALATED, Result.ALLOWED)
 
@@ -195,10 +200,27 @@ def _times(rules: Sequence[Rule]) -> list[int]:
         return [_NOON_US]
     checks = [compile_time_window(window) for window in windows]
     found: dict[tuple[bool, ...], int] = {}
-    start = _NOON_US // MINUTE_US
-    for minute in range(start, start + _WEEK_MINUTES, _STEP_MINUTES):
+    for minute in chain.from_iterable(_minutes_for(each) for each in windows):
         found.setdefault(tuple(check(minute) is None for check in checks), minute * MINUTE_US)
     return [time for _, time in sorted(found.items(), key=lambda each: -sum(each[0]))]
+
+
+def _minutes_for(window: TimeWindow) -> Iterator[int]:
+    """Minutes of a week, and of the days around each exception: among them all at which the window opens or closes."""
+    spans = () if isinstance(window.windows, UnsetType) else window.windows
+    edges = {
+        0,
+        *(edge % _STEP_MINUTES for each in spans for edge in (each.first_minute, each.first_minute + each.minutes)),
+    }
+    begin = _NOON_US // MINUTE_US
+    spells = [(begin, begin + _WEEK_MINUTES)]
+    for first, last in window.excepted_dates[:_MOST_EXCEPTIONS]:
+        for day in (first, last):
+            midnight = int(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(window.zone)).timestamp()) // 60
+            spells.append((midnight - DAY_MINUTES, midnight + 2 * DAY_MINUTES))
+    for start, end in spells:
+        for edge in sorted(edges):
+            yield from range(start + edge, end, _STEP_MINUTES)
 
 
 def _no_secret(_name: str) -> bool:

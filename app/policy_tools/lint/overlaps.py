@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import product
+from zoneinfo import ZoneInfo
 
-from msgspec import UNSET
+from msgspec import UnsetType
 
-from app.model.time_windows import TimeWindow
-from app.pdp.rules.time_based import compile_time_window
+from app.model.time_windows import DAY_MINUTES, TimeWindow
 
 
 def _parts(pattern: str) -> tuple[str, bool]:
@@ -64,32 +63,39 @@ class Patterns:
         return any(pattern_within(each, pattern) for each in self.patterns)
 
 
-_YEAR = 2027
-"""Any year will do: the check needs weeks of winter and summer, and both changes of the clock."""
-_STEP_MINUTES = 30
+_WEEK_MINUTES = 7 * DAY_MINUTES
+_MONDAYS = [datetime(2027, 1, 4, tzinfo=UTC) + timedelta(weeks=week) for week in range(52)]
+"""A year's weeks; any year will do, for it needs only the seasons' offsets."""
 
 
 def windows_meet(one: TimeWindow, other: TimeWindow) -> bool:
-    """True if both are ever open at the same moment."""
-    if _zone(one) == _zone(other):
-        days = _days(one) & _days(other)
-        return bool(days and _hours(one) & _hours(other))
-    checks = compile_time_window(one), compile_time_window(other)
-    start = datetime(_YEAR, 1, 4, tzinfo=UTC)
-    minutes = (
-        int((start + timedelta(weeks=week, minutes=minute)).timestamp()) // 60
-        for week, minute in product((0, 12, 13, 26, 43, 44), range(0, 7 * 24 * 60, _STEP_MINUTES))
-    )
-    return any(all(check(minute) is None for check in checks) for minute in minutes)
+    """True if both are ever open at the same moment of an ordinary week, without their exceptions."""
+    zones = [ZoneInfo(each.zone) for each in (one, other)]
+    offsets = {tuple(_offset_minutes(monday, zone) for zone in zones) for monday in _MONDAYS}
+    minutes = [_open_minutes(each) for each in (one, other)]
+    return any(_earlier(minutes[0], offset) & _earlier(minutes[1], other_offset) for offset, other_offset in offsets)
 
 
-def _zone(window: TimeWindow) -> str:
-    return "UTC" if window.timezone is UNSET else window.timezone
+def _open_minutes(window: TimeWindow) -> int:
+    """A bit for each minute of a local week that begins on Sunday; set if the window is open."""
+    if isinstance(window.windows, UnsetType):
+        spans = [(day, hour * 60, 60) for day in window.weekdays for hour in window.hours]
+    else:
+        spans = [(day, each.first_minute, each.minutes) for each in window.windows for day in each.weekdays]
+    found = 0
+    for day, first, length in spans:
+        found |= ((1 << length) - 1) << (day * DAY_MINUTES + first)
+    return (found | found >> _WEEK_MINUTES) & _WHOLE_WEEK
 
 
-def _hours(window: TimeWindow) -> set[int]:
-    return set(range(24)) if window.allowed_hours is UNSET else set(window.allowed_hours)
+_WHOLE_WEEK = (1 << _WEEK_MINUTES) - 1
 
 
-def _days(window: TimeWindow) -> set[int]:
-    return set(range(7)) if window.allowed_days is UNSET else {day % 7 for day in window.allowed_days}
+def _earlier(minutes: int, by: int) -> int:
+    """The same minutes, earlier by so many; what is before the week's beginning is at its end."""
+    by %= _WEEK_MINUTES
+    return (minutes >> by | minutes << (_WEEK_MINUTES - by)) & _WHOLE_WEEK
+
+
+def _offset_minutes(moment: datetime, zone: ZoneInfo) -> int:
+    return int((moment.astimezone(zone).utcoffset() or timedelta()).total_seconds()) // 60

@@ -25,8 +25,8 @@ from app.model.time_windows import TimeWindow
 from app.policy_tools.lint.overlaps import Patterns, windows_meet
 
 _encode = msgspec.json.encode
-_WINDOW_COST, _ZONES_COST = 100, 10_000
-"""What it costs to compare two windows of one zone, and of two, in comparisons of patterns."""
+_WINDOW_COST = 1_000
+"""In comparisons of patterns."""
 
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"
@@ -76,7 +76,7 @@ class Comparisons:
         self.spend(1)
         pair = frozenset((_encode(one), _encode(other)))
         if pair not in self._meet:
-            self.spend(_WINDOW_COST if one.timezone == other.timezone else _ZONES_COST)
+            self.spend(_WINDOW_COST)
             self._meet[pair] = windows_meet(one, other)
         return self._meet[pair]
 

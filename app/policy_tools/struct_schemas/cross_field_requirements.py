@@ -84,7 +84,13 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
     Circumstances.__name__: EITHER_KIND,
     HostConstraint.__name__: {"minProperties": 1},
     CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},
-    TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
+    TimeWindow.__name__: {
+        "anyOf": [{"required": [name]} for name in ("allowedHours", "allowedDays", "windows", "except")],
+        "not": {
+            "required": ["windows"],
+            "anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}],
+        },
+    },
 }
 """Requirements by the name of the struct."""
 

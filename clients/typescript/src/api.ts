@@ -1288,18 +1288,31 @@ export interface components {
             /** @constant */
             effect: "escalate";
         }));
-        /** @description Hours and days in a zone; a list that is left out does not restrict. */
+        /** @description Times in a zone; what is left out does not restrict. */
         TimeWindow: {
             /** @description Hours of the day, 0 to 23: hour h is h:00:00 to h:59:59 local time. */
             allowedHours?: number[];
             /** @description Days of the week: 1 is Monday, 0 and 7 are Sunday. */
             allowedDays?: number[];
+            /** @description Spans of time, in place of the two; it is open in any of them. */
+            windows?: components["schemas"]["OpenSpan"][];
+            /** @description Local dates on which it does not open, such as 2026-12-25, or 2026-12-24/2027-01-02 with both ends. */
+            except?: string[];
             /**
              * Format: iana-time-zone
              * @description IANA time zone; UTC if left out.
              */
             timezone?: string;
-        } | unknown | unknown;
+        } | unknown | unknown | unknown | unknown;
+        /** @description From one time of day to another, on some days. If the second is the earlier one, it is on the day after. */
+        OpenSpan: {
+            /** @description The first minute, such as 22:00. */
+            from: string;
+            /** @description The minute before which it ends, such as 06:00; 24:00 is the end of the day. */
+            to: string;
+            /** @description The days on which it begins: 1 is Monday, 0 and 7 are Sunday; every day if left out. */
+            days?: number[];
+        };
         /**
          * @description Counts the denied calls of its tools, for each agent or value. Too many suspend the agent, or calls are stopped.
          *

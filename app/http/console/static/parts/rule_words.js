@@ -116,11 +116,16 @@ function constraint(tests) {
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/** @param {{allowedHours?: number[], allowedDays?: number[], timezone?: string}} window */
+/** @param {{allowedHours?: number[], allowedDays?: number[], windows?: {days?: number[], from: string, to: string}[], except?: string[], timezone?: string}} window */
 function hours(window) {
-  const days = window.allowedDays ? window.allowedDays.map((day) => DAYS[Number(day)]).join(" ") : "every day";
-  return `${days}${window.allowedHours ? `, ${spans(window.allowedHours.map(Number))}` : ""} (${window.timezone ?? "UTC"})`;
+  const open = window.windows
+    ? window.windows.map(({ days, from, to }) => `${daysOf(days)}, ${from}–${to}`).join("; ")
+    : `${daysOf(window.allowedDays)}${window.allowedHours ? `, ${spans(window.allowedHours.map(Number))}` : ""}`;
+  return `${open}${window.except ? `; not on ${window.except.join(", ")}` : ""} (${window.timezone ?? "UTC"})`;
 }
+
+/** @param {number[] | undefined} days */
+const daysOf = (days) => (days ? days.map((day) => DAYS[Number(day)]).join(" ") : "every day");
 
 /** "9–17 h" for hours that follow each other. @param {number[]} given */
 function spans(given) {
