@@ -1,7 +1,8 @@
 """The stored catalogue: tools as their servers describe them, and tool names seen in the log."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heapify, heapreplace
 
 import msgspec
 from msgspec import Struct
@@ -27,7 +28,7 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version
 
 MAX_SEEN = 1_000
-"""The number of names from the log that are kept; beyond that, the oldest are dropped."""
+"""The number of names from the log that are kept; beyond that, the oldest are dropped of the key that has most."""
 
 _REMEMBERED = 16
 _Make = Callable[[CatalogState, int], CatalogChange]
@@ -76,7 +77,8 @@ class Catalog:
         state = self._latest.get(workspace_id)
         if state is None or state.version != (version or ""):
             state = await self._read(workspace_id)
-        seen = sorted(name for name in noted if name not in state.tools and _is_tool(name))
+        names = {each.partition(" ")[2] for each in noted}
+        seen = sorted(name for name in names if name not in state.tools and _is_tool(name))
         return Listing(state, seen, len(noted) < MAX_SEEN)
 
     async def get(self, workspace_id: str, name: str) -> CatalogTool:
@@ -190,16 +192,34 @@ class Catalog:
         return state
 
 
-async def note_seen(client: Client, workspace_id: str, names: Iterable[str], seen_ms: int) -> None:
-    """Record these tool names as seen in the log; beyond MAX_SEEN, the oldest are dropped."""
-    pairs: list[Value] = []
-    for name in names:
-        pairs += (seen_ms, name)
+async def note_seen(client: Client, workspace_id: str, asked_by: Mapping[str, str], seen_ms: int) -> None:
+    """Record these tool names as seen in the log, each with the id of the key that asked.
+
+    Beyond MAX_SEEN, the key that has most loses its oldest: names that one key invents take no other key's place.
+    """
     key = Keyspace(workspace_id).seen_tools
+    pairs: list[Value] = []
+    for name, key_id in asked_by.items():
+        pairs += (seen_ms, f"{key_id} {name}")
     await client.call("ZADD", key, *pairs)
-    first: list[str] = await client.call("ZRANGE", key, 0, -MAX_SEEN - 1)
-    if first:
-        await client.call("ZREM", key, *first)
+    excess = _beyond(await client.call("ZRANGE", key, 0, -1))
+    if excess:
+        await client.call("ZREM", key, *excess)
+
+
+def _beyond(noted: Sequence[str]) -> list[str]:
+    """What must go of the names that are noted, the oldest first."""
+    by_key: dict[str, list[str]] = {}
+    for each in reversed(noted):
+        by_key.setdefault(each.partition(" ")[0], []).append(each)
+    held = [(-len(names), key_id) for key_id, names in by_key.items()]
+    heapify(held)
+    excess = []
+    for _ in range(len(noted) - MAX_SEEN):
+        count, key_id = held[0]
+        excess.append(by_key[key_id].pop())
+        heapreplace(held, (count + 1, key_id))
+    return excess
 
 
 def _is_tool(name: str) -> bool:

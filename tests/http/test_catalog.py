@@ -225,16 +225,32 @@ def test_names_that_cannot_be_recorded_are_sealed_and_recorded_later(tenant):
 
 
 def test_a_caller_that_invents_names_cannot_fill_the_store(tenant):
-    """The latest names stay."""
+    """Its latest names stay."""
 
     async def act(client):
-        await note_seen(client, tenant.id, (f"old {number}" for number in range(MAX_SEEN)), 1)
-        await note_seen(client, tenant.id, ["new"], 2)
+        await note_seen(client, tenant.id, {f"old {number}": "k" for number in range(MAX_SEEN)}, 1)
+        await note_seen(client, tenant.id, {"new": "k"}, 2)
 
     tenant.in_store(act)
     found = names(tenant)
     assert len(found) == MAX_SEEN
     assert "new" in found
+
+
+def test_names_that_one_key_invents_take_no_place_of_another_key_s(tenant):
+    """However many they are, and although they are newer; a name that both ask for is listed once."""
+
+    async def act(client):
+        await note_seen(client, tenant.id, {"mail.send": "modest", "shared": "modest"}, 1)
+        for start in range(0, 3 * MAX_SEEN, 500):
+            invented = {f"invented.{number}": "greedy" for number in range(start, start + 500)}
+            await note_seen(client, tenant.id, invented | {"shared": "greedy"}, 2 + start)
+
+    tenant.in_store(act)
+    found = names(tenant)
+    assert {"mail.send", "shared"} <= set(found)
+    assert len(found) == MAX_SEEN - 1
+    assert [f"invented.{3 * MAX_SEEN - 1}" in found, "invented.0" in found] == [True, False]
 
 
 def test_another_workspace_has_its_own(tenant, put, store, replica):

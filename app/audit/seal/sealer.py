@@ -46,7 +46,8 @@ class _Basis(Struct):
     names: the number of values in the part's indexes, by dimension. keys: the index keys of some of these values, by
     dimension and stream value; knows_all: of all of them, because the part was begun here.
     called: the names of the part's columns.
-    expected: the number of entries in the last segment. unnoted: tools still to be added to the list of seen tools.
+    expected: the number of entries in the last segment. unnoted: tools still to be listed as seen, each
+    with a key that asked.
     """
 
     upon: ChainPosition
@@ -57,7 +58,7 @@ class _Basis(Struct):
     knows_all: bool
     called: PartNames
     expected: int = FEW
-    unnoted: list[str] = []
+    unnoted: dict[str, str] = {}
 
 
 class Sealer:
@@ -113,7 +114,7 @@ class Sealer:
         row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
         tallies, columns = block.index(frames, basis.called)
         # Before the segment is written: whether or not that succeeds, the entries are in the log.
-        await self._note_tools(workspace_id, basis, tallies, row)
+        await self._note_tools(workspace_id, basis, block, tallies, row)
         index = await self._index(keyspace, basis, tallies)
         span = _widened(basis.span, row)
         keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
@@ -132,10 +133,12 @@ class Sealer:
     async def _gather(self, keyspace: Keyspace, basis: _Basis) -> OldestEntries | None:
         return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)
 
-    async def _note_tools(self, workspace_id: str, basis: _Basis, tallies: Tallies, row: Row) -> None:
+    async def _note_tools(
+        self, workspace_id: str, basis: _Basis, block: SegmentBuilder, tallies: Tallies, row: Row
+    ) -> None:
         """Add tools first met in this part to the list of seen tools; most segments bring none."""
-        unknown = [tool.decode(errors="replace") for tool in tallies[TOOL] if tool and tool not in basis.keys[TOOL]]
-        unknown += basis.unnoted
+        new = {tool for tool in tallies[TOOL] if tool and tool not in basis.keys[TOOL]}
+        unknown = basis.unnoted | (block.asked_by(new) if new else {})
         if not unknown:
             return
         try:
@@ -144,7 +147,7 @@ class Sealer:
             log.info("the new tools of workspace %s will be listed later: %s", workspace_id, error)
             basis.unnoted = unknown
         else:
-            basis.unnoted = []
+            basis.unnoted = {}
 
     async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, Indexed]:
         """What the segment adds to each index key. The basis then includes the names of its values."""

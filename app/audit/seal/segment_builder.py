@@ -1,7 +1,7 @@
 """A segment under construction: its lines, its index entries and its columns."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -17,6 +17,7 @@ SEGMENT_BYTES = 1024 * 1024
 COUNT_BITS = 32
 """A tally is one number: the count of entries in the low bits, above them a bit for each frame that has one."""
 _COUNT = (1 << COUNT_BITS) - 1
+_KEY, _TOOL = FIELDS.index(b"keyId"), FIELDS.index(b"toolName")
 Tallies = dict[str, dict[Any, int]]
 """Tallies by dimension and value. The value None counts entries that only a scan can find."""
 
@@ -87,6 +88,14 @@ class SegmentBuilder:
                 codes[position] = _further(row, others, b"code") or codes[position]
         tallies = tally([*called, results, rule_types, keys, shadows], frames)
         return tallies, names.pack(self.times, (results, agents, tools, policies, codes))
+
+    def asked_by(self, tools: Collection[bytes]) -> dict[str, str]:
+        """The id of a key that asked for each of these tools."""
+        return {
+            row[_TOOL].decode(errors="replace"): row[_KEY].decode(errors="replace")
+            for row in self._rows
+            if row[_TOOL] in tools
+        }
 
     def _append(self, line: bytes, time_ms: int, row: Sequence[bytes]) -> None:
         line += b"\n"
