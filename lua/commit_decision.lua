@@ -8,7 +8,7 @@ lua/commit_decision/. A part's sections replace the lines `--@ <section>` below,
 all parts is commit_with_parts. To add a part, write its file, name it in PARTS, and add it to the calls that need it in
 app/authorize/commit/arguments.py.
 
-PARTS         parts codes groups interval keyed_batches first_answers limits sequences marks refunds approvals
+PARTS         parts codes groups interval keyed_batches first_answers limits marks sequences refunds approvals
               remembered breakers shadow explained
 
 KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
@@ -51,7 +51,7 @@ STATE         what is known about the call so far; parts tell each other, and th
   full, retry_us, crowded, approval: of the reply
   custom      i -> what a part says about quota i if it is more than a list of call times, or something else: `wait`, the
               time until the part sees room in it; `counts_calls`, true if its list holds call times, as a plain quota's
-              does
+              does; `ends`, the marks that the call uses up
   takes       true = the call is taken from quotas although it is not allowed
   extras      names and values of the fields that only some entries have: those of `AuditEntry` that can be UNSET
   approval_id of the entry

@@ -10,19 +10,20 @@ from app.model.rules import PolicyRule
 def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
     """For each rule, the name of its counter within the policy; None if it counts nothing.
 
-    It is derived from the tools (in any order), the window, `per`, a budget's parameter and, among rules equal in all
-    of these, the position. So it survives changes to the maximum, the effect and the rest of the policy, and no two
-    rules share a bucket.
+    It is derived from the tools (in any order), the window, `per`, a budget's parameter, what must come before each
+    call and, among rules equal in all of these, the position. So it survives changes to the maximum, the effect and the
+    rest of the policy, and no two rules share a bucket.
     """
     seen: dict[str, int] = {}
     names: list[str | None] = []
     for rule in rules:
-        counter = rule.counter
-        if counter is None:
+        apart = rule.kept_apart
+        if apart is None:
             names.append(None)
             continue
+        seconds, rest = apart
         # Patterns never begin with a line feed, so what sets it apart cannot be mistaken for another rule's tools.
-        text = f"{counter.window_seconds}\n" + "\n".join(sorted(set(rule.tools))) + counter.set_apart
+        text = f"{seconds}\n" + "\n".join(sorted(set(rule.tools))) + rest
         nth = seen[text] = seen.get(text, -1) + 1
         names.append(hashlib.sha256(f"{nth}\n{text}".encode()).hexdigest()[:16])
     return names

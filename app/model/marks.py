@@ -1,18 +1,21 @@
 """Marks: what allowed calls leave in their session, for sequence rules to find.
 
 A mark belongs to a pattern that some rule names, and records when a call it covers was last allowed. Patterns in
-`forbiddenAfter` mark the session, whichever agent made the call; those in `requiresBefore` mark agent and session.
+`forbiddenAfter` mark the session, whichever agent made the call; those in `requiresBefore` mark agent and session. A
+rule with `once` has marks of its own, which end when it lets a call pass.
 Patterns named by shadow policies have separate, soft marks: a call without room for them is allowed without them.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from app.model.counting import quota_fingerprints
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.plans import Mark
 from app.model.policies import Policy, PolicyMode
-from app.model.rules import PolicyRule, Sequenced
+from app.model.rules import Sequenced
 from app.model.sequences import CallSequence
 
 MAX_SESSIONS = 1_000
@@ -35,6 +38,17 @@ calls are checked against them.
 
 _SOFT = " "
 """The prefix of a pattern that a shadow policy names; no tool's name begins this way."""
+_OF_RULE = "\n"
+"""Between a rule and the pattern that it alone has; no tool's name contains it."""
+
+
+class SequenceMarks(NamedTuple):
+    """The marks that a sequence rule looks for, of each pattern one. place: of the rule in its policy."""
+
+    place: int
+    seconds: int
+    forbidden: list[str]
+    required: list[str]
 
 
 def shadow_mark(pattern: str) -> str:
@@ -42,9 +56,9 @@ def shadow_mark(pattern: str) -> str:
     return _SOFT + pattern
 
 
-def marked_pattern(pattern: str) -> str:
-    """The tool pattern of a mark, soft or not."""
-    return pattern.removeprefix(_SOFT)
+def marked_pattern(mark: str) -> str:
+    """The tool pattern of a mark, of whatever kind."""
+    return mark.rpartition(_OF_RULE)[2].removeprefix(_SOFT)
 
 
 def mark_name(pattern: str) -> str:
@@ -59,12 +73,7 @@ def shared_marks(policy: Policy | None) -> frozenset[str]:
     """
     if policy is None or not policy.enabled:
         return frozenset()
-    spelled = _spelling(policy)
-    return frozenset(
-        f"{sequence.seconds} {spelled(pattern)}"
-        for sequence in _sequences(policy.rules)
-        for pattern in sequence.forbidden
-    )
+    return frozenset(f"{sequence.seconds} {mark}" for sequence in sequences_of(policy) for mark in sequence.forbidden)
 
 
 def longest_shared(marks: Iterable[str]) -> dict[str, int]:
@@ -75,11 +84,11 @@ def longest_shared(marks: Iterable[str]) -> dict[str, int]:
 def own_marks(policies: Iterable[Policy]) -> dict[str, int]:
     """The marks these policies demand of an agent's own calls: each `requiresBefore` pattern with its longest time."""
     return _longest(
-        (_spelling(policy)(pattern), sequence.seconds)
+        (mark, sequence.seconds)
         for policy in policies
         if policy.enabled
-        for sequence in _sequences(policy.rules)
-        for pattern in sequence.required
+        for sequence in sequences_of(policy)
+        for mark in sequence.required
     )
 
 
@@ -97,12 +106,22 @@ def marks_of(shared: Mapping[str, int], own: Mapping[str, int]) -> dict[str, Mar
     }
 
 
-def _spelling(policy: Policy) -> Callable[[str], str]:
-    return shadow_mark if policy.mode is PolicyMode.SHADOW else str
+def sequences_of(policy: Policy) -> Iterator[SequenceMarks]:
+    """Yield the marks of each sequence rule of the policy."""
+    if any(isinstance(rule, Sequenced) for rule in policy.rules):
+        for index, (rule, name) in enumerate(zip(policy.rules, quota_fingerprints(policy.rules), strict=True)):
+            if isinstance(rule, Sequenced):
+                yield sequence_marks(policy, index, rule.sequence, name)
 
 
-def _sequences(rules: Iterable[PolicyRule]) -> Iterable[CallSequence]:
-    return (rule.sequence for rule in rules if isinstance(rule, Sequenced))
+def sequence_marks(policy: Policy, index: int, sequence: CallSequence, name: str | None) -> SequenceMarks:
+    """The marks of a sequence rule. name: the fingerprint of its counter, if it has `once`."""
+    forbidden, required = sequence.forbidden, sequence.required
+    if name is not None:
+        required = [f"{policy.id} {name}{_OF_RULE}{pattern}" for pattern in required]
+    if policy.mode is PolicyMode.SHADOW:
+        forbidden, required = list(map(shadow_mark, forbidden)), list(map(shadow_mark, required))
+    return SequenceMarks(index, sequence.seconds, forbidden, required)
 
 
 def _longest(looked_back: Iterable[tuple[str, int]]) -> dict[str, int]:

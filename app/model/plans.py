@@ -35,6 +35,7 @@ class HistoryCheck(Struct, frozen=True):
     forbids: if True, it fails once one of the marks exists; otherwise it fails until one does.
     marks: names of the marks. window_us: how long each counts. session: the digest of the session they belong to.
     when_full: the outcome if it fails.
+    spends: True if the marks count no more once a call is allowed. asks: False = people have approved its failure.
     """
 
     policy_id: str
@@ -43,6 +44,8 @@ class HistoryCheck(Struct, frozen=True):
     window_us: int
     when_full: Outcome
     session: str
+    spends: bool = False
+    asks: bool = True
 
 
 class Target(NamedTuple):

@@ -114,6 +114,13 @@ class Rule(
         return None if isinstance(counter, DenialBreaker) else counter
 
     @property
+    def kept_apart(self) -> tuple[int, str] | None:
+        """What sets its counter apart from those of other rules of the same tools: the window in seconds, and the rest;
+        None if it has no counter.
+        """
+        return None if self.counter is None else (self.counter.window_seconds, self.counter.set_apart)
+
+    @property
     def lookback_seconds(self) -> int:
         """The time over which it looks back on earlier calls."""
         return 0 if self.counter is None else self.counter.window_seconds

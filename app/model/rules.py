@@ -202,6 +202,12 @@ class Sequenced(Rule, frozen=True, tag="sequence"):
     effect: Effect | UnsetType = UNSET
 
     @property
+    def kept_apart(self) -> tuple[int, str] | None:
+        if self.sequence.once is not True:
+            return None
+        return self.sequence.seconds, "\n\nonce " + "\n".join(sorted(set(self.sequence.required)))
+
+    @property
     def lookback_seconds(self) -> int:
         return self.sequence.seconds
 

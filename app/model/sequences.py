@@ -65,16 +65,20 @@ class CallSequence(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
     forbidden_after: The rule fails once a call of one of these tools was allowed in the session, to whichever agent.
     requires_before: The rule fails until a call of one of these tools was allowed to this agent in the session.
+    once: True = each call that the rule lets pass uses up what came before it: the next needs another one.
     within_seconds: How long an allowed call counts, 1 to 2,678,400 seconds; 31 days if left out.
     """
 
     forbidden_after: _Patterns | UnsetType = UNSET
     requires_before: _Patterns | UnsetType = UNSET
     within_seconds: Annotated[int, Meta(ge=1, le=MARK_SECONDS)] | UnsetType = UNSET
+    once: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.forbidden_after is UNSET and self.requires_before is UNSET:
             raise FieldError("forbiddenAfter", "give forbiddenAfter, requiresBefore or both")
+        if self.once is True and self.requires_before is UNSET:
+            raise FieldError("once", "it is about what requiresBefore names; give that, or leave once out")
         for field, patterns in (("forbiddenAfter", self.forbidden), ("requiresBefore", self.required)):
             require_patterns(field, patterns)
             for index, pattern in enumerate(patterns):

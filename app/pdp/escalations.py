@@ -130,6 +130,8 @@ def _past(agent: CompiledAgent, quota: Check, approved: Approved) -> Check | Non
         return replace(quota, asks=not is_covered, renews=renews) if renews or not is_covered else None
     if not is_covered:
         return quota
-    if isinstance(quota, HistoryCheck | DenialCount):
+    if isinstance(quota, HistoryCheck):
+        return replace(quota, asks=False) if quota.spends else None
+    if isinstance(quota, DenialCount):
         return None
     return replace(quota, max_calls=_NEVER_FULL if quota.amount is None else _NEVER_SPENT)

@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from app.model.decisions import Outcome, Result, RuleRef, ShadowOutcome
-from app.model.marks import mark_name, shadow_mark
+from app.model.marks import mark_name, sequences_of
 from app.model.plans import Mark, Plan, SessionRoom, ShadowPlan
 from app.model.policies import Policy, evaluation_order
 from app.model.rules import Sequenced
@@ -33,11 +33,10 @@ class ShadowPolicies:
         self._settled: dict[ShadowOutcome, ShadowPlan] = {}
         self._marking: dict[str, _By] = {}
         for policy in in_shadow:
-            for index, rule in enumerate(policy.rules):
-                if isinstance(rule, Sequenced):
-                    by = policy.id, RuleRef(index, str(rule.__struct_config__.tag))
-                    for pattern in (*rule.sequence.forbidden, *rule.sequence.required):
-                        self._marking.setdefault(mark_name(shadow_mark(pattern)), by)
+            for sequence in sequences_of(policy):
+                by = policy.id, RuleRef(sequence.place, Sequenced.tag())
+                for mark in (*sequence.forbidden, *sequence.required):
+                    self._marking.setdefault(mark_name(mark), by)
 
     def bear_on(self, asked: Sequence[HasAllowed], marks: Iterable[Mark]) -> bool:
         """True if one of them is evaluated for this call, or needs a mark that the call leaves in its session.

@@ -117,6 +117,8 @@ class Sessions:
         self.latest: _Latest = {}
         self.anywhere: dict[str, int] = {}
         """When a mark may have been left in an unknown session."""
+        self.ended_anywhere: dict[str, int] = {}
+        """When a mark may have been ended in an unknown session."""
         self.live: dict[tuple[str, str], dict[str, int]] = {}
         self.in_doubt: set[str] = set()
 
@@ -127,7 +129,8 @@ class Sessions:
         for mark in check.marks:
             times = self.latest.get((whose, check.session, mark))
             if times is not None:
-                certain, possible = max(certain, times[0]), max(possible, times[1])
+                was_ended = check.spends and times[0] <= self.ended_anywhere.get(mark, _NEVER)
+                certain, possible = max(certain, _NEVER if was_ended else times[0]), max(possible, times[1])
             possible = max(possible, self.anywhere.get(mark, _NEVER))
         now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
         window_ms = check.window_us // _US_PER_MS
@@ -174,10 +177,23 @@ class Sessions:
             until_ms = now_ms + max(mark.shared_us, mark.own_us) // _US_PER_MS
             self.live.setdefault((agent_id, mark.name), {})[session] = until_ms
 
+    def end(self, checks: Iterable[HistoryCheck], agent_id: str, *, certain: bool) -> None:
+        """End the marks that a call used up which was allowed, or may have been."""
+        for check in checks:
+            for mark in check.marks if check.spends else ():
+                times = self.latest.get((agent_id, check.session, mark))
+                if times is not None:
+                    times[0] = _NEVER
+                    times[1] = _NEVER if certain else times[1]
+
+    def end_anywhere(self, marks: Iterable[str]) -> None:
+        """Note that a call may have used up these marks, in an unknown session."""
+        self.ended_anywhere.update(dict.fromkeys(marks, self._timeline.now_ms))
+
     def mark_uncertain(self, marks: Iterable[str]) -> None:
         """From here on, it is unknown in which sessions these marks were left before."""
         for mark in marks:
-            self.anywhere[mark] = self._timeline.now_ms
+            self.anywhere[mark] = self.ended_anywhere[mark] = self._timeline.now_ms
             self.in_doubt.add(mark)
 
     def replace_with(self, other: "Sessions", without: Collection[str]) -> None:
@@ -189,6 +205,7 @@ class Sessions:
             del self.live[crowd]
         self.live.update((each, held) for each, held in other.live.items() if each[1] not in without)
         self.anywhere.update((mark, at_ms) for mark, at_ms in other.anywhere.items() if mark not in without)
+        self.ended_anywhere.update((mark, ms) for mark, ms in other.ended_anywhere.items() if mark not in without)
         self.in_doubt |= other.in_doubt
 
 
@@ -257,6 +274,9 @@ class Ledger:
             self.buckets.take_unnamed(limit)
         if call.marks:
             self.sessions.leave(call.session, call.marks, agent_id, certain=certain)
+        checks = (quota for quota in call.all_quotas() if isinstance(quota, HistoryCheck))
+        self.sessions.end(checks, agent_id, certain=certain)
+        self.sessions.end_anywhere(call.unclear_ends())
 
     def deny(self, call: ReplayedCall, agent_id: str, *, certain: bool = True, suspends: bool = True) -> None:
         """Count, in the breakers, an active agent's call that was denied, or may have been."""

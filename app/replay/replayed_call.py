@@ -13,7 +13,7 @@ from app.pdp.quotas import open_quotas, settled_breakers, settled_quotas
 from app.pdp.rules.denial_breaker import VaryingBreaker
 from app.pdp.rules.limits import VaryingQuota
 from app.pdp.rules.rule_type import CompiledRule
-from app.pdp.rules.sequence import with_marks
+from app.pdp.rules.sequence import SessionCheck, with_marks
 from app.replay.calls import (
     LoggedCall,
     ValueName,
@@ -108,6 +108,12 @@ class ReplayedCall:
             quota for _, rule in rules for quota in rule.demands.quotas if isinstance(quota, Quota | VaryingQuota)
         ]
         return [_limit_of(quota if isinstance(quota, Quota) else quota.quota) for quota in quotas]
+
+    def unclear_ends(self) -> Collection[str]:
+        """Marks that the call may have used up, in an unknown session."""
+        rules = self._ruleset.compiled.rules_for(self.request.tool_name) if self._unclear else ()
+        checks = (quota.check for _, rule in rules for quota in rule.demands.quotas if isinstance(quota, SessionCheck))
+        return [mark for check in checks if check.spends for mark in check.marks]
 
     def _leave_marks(self, *, hides_session: bool) -> None:
         marks = self._ruleset.compiled.marks_for(self.request.tool_name)

@@ -321,6 +321,33 @@ def test_an_approved_call_goes_past_a_budget_that_asks_and_is_counted(tenant, pe
     assert ask(tenant, agent["id"], 1)["result"] == "escalated"
 
 
+def test_an_approved_call_uses_up_what_came_before_it(tenant, person):
+    """People let it pass whatever came before; what comes before the next must come after it."""
+    agent_id = tenant.new_agent()["id"]
+    large = {"when": {"parameters": {"sum": {"min": 100}}}}
+    told = {"type": "sequence", "tools": ["pay"], "sequence": {"requiresBefore": ["ask_user"], "once": True}}
+    tenant.new_policy(agent_id, {"type": "tool_allowlist", "tools": ["*"]})
+    tenant.new_policy(
+        agent_id,
+        told | {"effect": "escalate"},
+        {"type": "approval_required", "tools": ["pay"]} | large,
+        kind="guardrail",
+    )
+
+    def ask(tool, amount=0):
+        return tenant.authorize(agent_id, tool, parameters={"sum": amount}, context={"session": "s"})
+
+    approve(person, ask("pay", 500)["approval"]["id"])
+    assert ask("ask_user")["result"] == "allowed"
+
+    assert ask("pay", 500)["reason"] == 'Approved by "ann"'
+
+    refused = ask("pay", 1)
+    assert (refused["result"], refused["rule"]) == ("escalated", {"index": 0, "type": "sequence"})
+    assert ask("ask_user")["result"] == "allowed"
+    assert [ask("pay", 1)["result"] for _ in range(2)] == ["allowed", "escalated"]
+
+
 def test_an_approved_call_passes_a_sequence_and_leaves_its_marks(tenant, person):
     """The approval lets one call through despite what the session did before; the call is remembered like any other."""
     agent_id = tenant.new_agent()["id"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from app.authorize.commit import CommitDecision, CommitQuestion, Stale
 from app.errors import IdempotencyConflict, StoreUnavailable
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Result
-from app.model.plans import Plan, Tokens
+from app.model.plans import HistoryCheck, Mark, Plan, Tokens
 from app.redis_client.packed_call import BatchedCalls, NoScript, NotTaken, PackedCall
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import COMMIT_BATCH
@@ -177,3 +177,23 @@ async def test_a_full_log_stands_in_the_way_of_all(scene, whole):
 def test_every_mode_is_named_in_the_header():
     """The client's modes are the script's."""
     assert all(f"{mode} = " in COMMIT_BATCH.text for mode in ("each", "allowed", "logged"))
+
+
+async def test_in_a_batch_each_call_uses_up_what_came_before_it_there(scene, whole):
+    """At one and the same time: order decides. A batch that is refused gives back what its calls used up."""
+    mark = Mark("ad" * 16, 0, 60 * SECOND)
+    failed = replace(DENIED, reason="nothing came before")
+    check = HistoryCheck(DENIED.policy_id, False, (mark.name,), 60 * SECOND, failed, "5e", spends=True)
+    first, then = Plan(ALLOWED, session="5e", marks=(mark,)), Plan(ALLOWED, (check,))
+
+    answers, refused = await whole.commit("allowed", [whole.question(each) for each in (first, then, first, then)])
+    assert refused is None
+    assert [each.outcome.result for each in answers] == [Result.ALLOWED] * 4
+
+    _, refused = await whole.commit("allowed", [whole.question(each) for each in (first, then, then)])
+    assert refused is not None
+    await scene.commit(plan=first)
+    before = await written(scene)
+    _, refused = await whole.commit("allowed", [whole.question(each) for each in (then, then)])
+    assert refused is not None
+    assert await written(scene) == before

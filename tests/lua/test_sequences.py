@@ -24,6 +24,10 @@ def before(session="5e", *names):
     return HistoryCheck(POLICY, False, names or (READ,), WITHIN, FAILED, session)
 
 
+def once(session="5e", **more):
+    return HistoryCheck(POLICY, False, (READ,), WITHIN, FAILED, session, spends=True, **more)
+
+
 def leaving(*marks, session="5e", outcome=ALLOWED, quotas=()):
     return Plan(outcome, quotas, session=session, marks=marks or (BOTH,))
 
@@ -140,3 +144,49 @@ async def test_a_repeated_answer_ignores_the_marks_of_its_call(scene):
         (ids[0], ALLOWED, False),
         (ids[0], ALLOWED, True),
     ]
+
+
+async def test_a_call_uses_up_what_came_before_it(scene):
+    """All that came before, in its own session; other rules still see it."""
+    for at in (START, START + 1):
+        await scene.commit(plan=leaving(), at=at)
+    await scene.commit(plan=leaving(session="aa"))
+
+    assert await passes(scene, once())
+
+    assert not await passes(scene, once())
+    assert await passes(scene, once("aa"))
+    assert not await passes(scene, after())
+    await scene.commit(plan=leaving())
+    assert await passes(scene, once())
+
+
+@pytest.mark.parametrize("outcome", [DENIED, ESCALATED], ids=lambda outcome: outcome.result)
+async def test_a_call_that_is_not_allowed_uses_nothing_up(scene, outcome):
+    """I4, I15: whether its plan or a full quota refuses it."""
+    full = quota("full", 1, MINUTE)
+    await scene.commit(full)
+    await scene.commit(plan=leaving())
+
+    await scene.commit(once(), outcome=outcome)
+    await scene.commit(once(), full)
+
+    assert await passes(scene, once())
+
+
+async def test_a_call_that_people_approved_uses_up_what_came_before(scene):
+    """It passes whatever came before, and makes no key of a session that has none."""
+    assert await passes(scene, once(asks=False))
+    assert await marks_of(scene) == {}
+    await scene.commit(plan=leaving())
+    assert await passes(scene, once(asks=False))
+
+    assert not await passes(scene, once())
+
+
+async def test_a_call_does_not_come_before_the_next_if_it_uses_up_its_own_mark(scene):
+    """It leaves the mark, and then all that it has used up ends."""
+    await scene.commit(plan=leaving())
+    await scene.commit(plan=leaving(quotas=(once(),)))
+
+    assert not await passes(scene, once())

@@ -26,8 +26,8 @@ Json = Any
 Bucket = tuple[Any, ...]
 """A limit's calls: policy id, what makes rules alike, the place among rules alike, and the values that it is per."""
 
-Past = tuple[int, str | None, frozenset[tuple[str, str]]]
-"""An allowed call: when (us), in which session, and what it is remembered for."""
+Past = tuple[int, str | None, frozenset[tuple[Any, ...]]]
+"""An allowed call: when (us), in which session, and what it is remembered for. They are in the order of the answers."""
 
 Denied = Mapping[tuple[Any, ...], Collection[int]]
 """When calls were denied (us), by breaker: policy id, what makes breakers alike, the place among those, the values."""
@@ -106,7 +106,8 @@ def wait_of(policy: Json, index: int, call: Json, now_us: int, held: Json) -> An
         return wait_of_breaker(rule["denialBreaker"], counted, now_us)
     if "sequence" in rule:
         spelled = "" if is_enforced(policy) else SHADOW
-        return wait_of_sequence(rule["sequence"], reading(rule, call), now_us, history, spelled)
+        only = once(policy, index)
+        return wait_of_sequence(rule["sequence"], reading(rule, call), now_us, history, spelled, only)
     values, amount = reading(rule, call)
     return wait_us(limit_of(rule), admitted.get(bucket(policy, index, values), ()), now_us, amount)
 
@@ -204,28 +205,62 @@ def breaker(policy: Json, index: int) -> tuple[Any, ...]:
     return policy["id"], alike[-1], alike[:-1].count(alike[-1])
 
 
-def leaves(policies: Collection[Json], call: Json) -> frozenset[tuple[str, str]]:
+def leaves(policies: Collection[Json], call: Json) -> frozenset[tuple[Any, ...]]:
     """The patterns by which an allowed call is remembered: those of sequence rules in force that cover its tool."""
     return frozenset(
-        (side, pattern if is_enforced(policy) else SHADOW + pattern)
+        (side, pattern if is_enforced(policy) else SHADOW + pattern, *(once(policy, index) if side == SIDES[1] else ()))
         for policy in policies
         if policy["enabled"]
-        for rule in policy["rules"]
+        for index, rule in enumerate(policy["rules"])
         for side in SIDES
         for pattern in rule.get("sequence", {}).get(side, ())
         if covers([pattern], call["tool_name"])
     )
 
 
-def wait_of_sequence(sequence: Json, session: str, now_us: int, history: Collection[Past], spelled: str = "") -> Any:
-    """Until the session's past lets the call pass; 0 if it does, NEVER where waiting does not help."""
+def uses(policies: Collection[Json], call: Json) -> frozenset[tuple[Any, ...]]:
+    """The rules with `once` that are asked about an allowed call: what came before counts for them no more."""
+    tier = [policy for policy, _ in deciding_tier(policies, call, 0, ())]
+    return frozenset(
+        ("use", *once(policy, index))
+        for policy in tier + guardrails(policies)
+        for index, rule in enumerate(policy["rules"])
+        if once(policy, index) and is_limit(rule, call) and covers(rule["tools"], call["tool_name"])
+    )
+
+
+def once(policy: Json, index: int) -> tuple[Any, ...]:
+    """What makes a rule with `once` itself, for which calls are remembered by themselves; () for another."""
+    alike = [
+        (
+            rule["sequence"].get("withinSeconds", 2_678_400),
+            tuple(sorted(set(rule["tools"]))),
+            tuple(sorted(set(rule["sequence"]["requiresBefore"]))),
+        )
+        for rule in policy["rules"][: index + 1]
+        if rule.get("sequence", {}).get("once")
+    ]
+    if not policy["rules"][index].get("sequence", {}).get("once"):
+        return ()
+    return ((policy["id"], is_enforced(policy), alike[-1], alike[:-1].count(alike[-1])),)
+
+
+def wait_of_sequence(
+    sequence: Json, session: str, now_us: int, history: Collection[Past], spelled: str = "", only: tuple[Any, ...] = ()
+) -> Any:
+    """Until the session's past lets the call pass; 0 if it does, NEVER where waiting does not help.
+
+    only: what makes a rule with `once` itself.
+    """
     window_us = sequence.get("withinSeconds", 2_678_400) * 1_000_000
 
     def ends(side: str) -> list[int]:
-        wanted = {(side, spelled + pattern) for pattern in sequence.get(side, ())}
+        own = only if side == "requiresBefore" else ()
+        wanted = {(side, spelled + pattern, *own) for pattern in sequence.get(side, ())}
+        past = [(time, left) for time, where, left in history if where == session]
+        last_use = max((place for place, (_, left) in enumerate(past) if own and ("use", *own) in left), default=-1)
         return [
-            time + window_us for time, where, left in history if where == session and left & wanted
-            and time + window_us > now_us
+            time + window_us for time, left in past[last_use + 1:] if left & wanted and time + window_us > now_us
         ]  # fmt: skip
 
     forbidden = max((end - now_us for end in ends("forbiddenAfter")), default=0)

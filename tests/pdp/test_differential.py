@@ -180,6 +180,7 @@ LOOKED_BACK = st.sampled_from(
         for sides in (["forbiddenAfter"], ["requiresBefore"], ["forbiddenAfter", "requiresBefore"])
         for within in ({}, *({"withinSeconds": window} for window in WINDOWS))
     ]
+    + [(["requiresBefore"], {"once": True}), (["forbiddenAfter", "requiresBefore"], {"once": True, "withinSeconds": 1})]
 )
 
 

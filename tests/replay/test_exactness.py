@@ -30,7 +30,9 @@ def budget(most, seconds, refundable):
 
 
 def after(side, tool, seconds, more):
-    return {"type": "sequence", "tools": ["*"], "sequence": {side: [tool], "withinSeconds": seconds}} | more
+    looks = {"requiresBefore": [tool], "once": True} if side == "once" else {side: [tool]}
+    tools = ["pay", "rm"] if side == "once" else ["*"]
+    return {"type": "sequence", "tools": tools, "sequence": looks | {"withinSeconds": seconds}} | more
 
 
 def breaker(most, seconds, acts, tools):
@@ -47,6 +49,7 @@ def of_its_kind(body):
 effects = st.sampled_from([{"refundable": True}, {"refundable": True}, {"effect": "escalate"}])
 asked = st.sampled_from([{}, {}, {"effect": "escalate"}])
 windows = st.sampled_from(WINDOWS)
+SIDES = st.sampled_from(["forbiddenAfter", "requiresBefore", "once"])
 rules = st.one_of(
     st.builds(lambda most, span, more: limit(["*"], most, span, **more), st.integers(1, 3), windows, effects),
     st.builds(lambda most, span: limit(["mail.*"], most, span, per=["tool"]), st.integers(1, 2), windows),
@@ -56,7 +59,7 @@ rules = st.one_of(
         windows,
         st.booleans(),
     ),
-    st.builds(after, st.sampled_from(["forbiddenAfter", "requiresBefore"]), st.sampled_from(TOOLS), windows, asked),
+    st.builds(after, SIDES, st.sampled_from(TOOLS), windows, asked),
     st.builds(budget, st.sampled_from([5, 10, 12.5]), windows, st.booleans()),
     st.builds(
         breaker,

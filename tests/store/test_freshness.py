@@ -323,6 +323,20 @@ async def test_a_sequence_holds_every_agent_to_it_from_the_moment_it_is_written(
         assert await ask(second, payer, "pay", session) == "allowed"
 
 
+async def test_of_concurrent_calls_one_uses_up_what_came_before(deployment):
+    """With `once`, however many ask on two replicas at the same time."""
+    once = {"type": "sequence", "tools": ["pay"], "sequence": {"requiresBefore": ["check"], "once": True}}
+    agent_id, _ = await deployment.agent([FREE, once])
+    key = (await deployment.make("/v1/api-keys", {"name": "k", "scopes": ["read"]}))["key"]
+    callers = await deployment.callers(key)
+    check, pay = ({"agent_id": agent_id, "tool_name": tool, "context": {"session": "s"}} for tool in ("check", "pay"))
+
+    for _ in range(ROUNDS):
+        assert (await callers[0].post("/v1/authorize", json=check)).json()["result"] == "allowed"
+        answers = await asyncio.gather(*(callers[n % 2].post("/v1/authorize", json=pay) for n in range(16)))
+        assert sorted(each.json()["result"] for each in answers) == ["allowed", *["denied"] * 15]
+
+
 async def test_of_concurrent_calls_one_passes_a_sequence_that_forbids_itself(deployment):
     """Once per session, however many ask on two replicas at the same time."""
     once = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["pay"]}}

@@ -112,24 +112,27 @@ class Ledger:
                 self.marked |= {(plan.session, mark.name, True): now_us} if mark.shared_us else {}
                 self.marked |= {(plan.session, mark.name, False): now_us} if mark.own_us else {}
             self._take(plan.quotas, now_us)
+        if plan.shadow is not None and self.together is not None and self.together.result is Result.ALLOWED:
+            own = [quota for quota, own in zip(plan.shadow.quotas, plan.shadow.own, strict=True) if own]
+            self._take(own, now_us)
         if outcome.result is Result.DENIED and outcome.code is not DecisionCode.TOO_MANY_DENIALS:
             self._count(plan.breakers, now_us)
         longest = None if outcome.result is plan.outcome.result else max(waits, default=None)
         return outcome, None if longest is None or math.isinf(longest) else int(longest)
 
     def _close_shadow(self, plan: ShadowPlan, now_us: int) -> ShadowOutcome:
-        """What is decided with the shadow policies; their own quotas are taken if that is allowed."""
+        """What is decided with the shadow policies."""
         full = (place for place, quota in enumerate(plan.quotas, 1) if self._wait(quota, now_us) > 0)
-        outcome = plan.outcomes[next(full, 0)]
-        if outcome.result is Result.ALLOWED:
-            self._take([quota for quota, own in zip(plan.quotas, plan.own, strict=True) if own], now_us)
-        return outcome
+        return plan.outcomes[next(full, 0)]
 
     def _take(self, quotas: Iterable[Check | SessionRoom], now_us: int) -> None:
         for quota in quotas:
             if isinstance(quota, Quota):
                 entry = (now_us, 1 if quota.amount is None else quota.amount)
                 self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
+            elif isinstance(quota, HistoryCheck) and quota.spends:
+                for name in quota.marks:
+                    self.marked.pop((quota.session, name, False), None)
 
     def _wait(self, quota: Check | SessionRoom, now_us: int) -> float:
         """Until it has room; 0 if it has."""
@@ -169,6 +172,8 @@ class Ledger:
 
     def _wait_of_session(self, check: HistoryCheck, now_us: int) -> float:
         """Time until the session's marks let the call pass; 0 if they do."""
+        if not check.asks:
+            return 0
         times = [self.marked.get((check.session, name, check.forbids), -check.window_us) for name in check.marks]
         left_us = max(times) + check.window_us - now_us
         if check.forbids:
@@ -253,7 +258,9 @@ class PdpAndMirror:
         answer = naive.evaluate(self.mirror_status, enforced, call, now_us, *held)
         together = naive.together(self.mirror_status, policies, call, now_us, *held)
         self.mirror_divergence = None if together is None or together.result == answer.result else together
+        used = naive.uses(enforced, call) if answer.result == "allowed" else frozenset()
         if together is not None and together.result == "allowed":
+            used |= {use for use in naive.uses(policies, call) if not use[1][1]}
             for bucket, amount in naive.takes(policies, call):
                 if bucket[0].startswith(naive.SHADOW):
                     self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
@@ -264,9 +271,11 @@ class PdpAndMirror:
                 if naive.is_tripped(terms, times, now_us):
                     self.mirror_status = "suspended"
         if answer.result == "allowed":
-            self.mirror_history.append((now_us, naive.session_of(call), naive.leaves(policies, call)))
             for bucket, amount in naive.takes(enforced, call):
                 self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
+        left = naive.leaves(policies, call) if answer.result == "allowed" else frozenset()
+        if left | used:
+            self.mirror_history.append((now_us, naive.session_of(call), left | used))
         return answer
 
     def _compile(self) -> None:

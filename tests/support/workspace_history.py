@@ -447,7 +447,13 @@ class History:
         per = choose([{}, {}, {"per": ["key"]}, {"per": ["agent"]}, {"per": ["parameters.amount"]}])
         limit = {"maxCalls": choose([1, 2, 3]), "windowSeconds": window_s} | per
         budget = {"parameter": "amount", "max": 6, "windowSeconds": window_s}
-        sequence = choose([{"forbiddenAfter": ["pay"]}, {"requiresBefore": ["file.read"]}])
+        sequence = choose(
+            [
+                {"forbiddenAfter": ["pay"]},
+                {"requiresBefore": ["file.read"]},
+                {"requiresBefore": ["file.read"], "once": True},
+            ]
+        )
         return choose([
             *[{"type": "tool_allowlist", "tools": choose([["*"], ["*"], ["file.*", "pay"]])}] * 4,
             {"type": "tool_denylist", "tools": ["file.write"]},

@@ -458,6 +458,7 @@ class Model:
             self.admitted.setdefault(bucket, []).append((self.now_us, amount, agent_id, key))
         everyone = naive.leaves(self.policies.values(), call)
         left = naive.leaves(governing, call) | {each for each in everyone if each[0] == "forbiddenAfter"}
+        left |= naive.uses(naive.enforced(governing), call)
         self.history.append((self.now_us, session, agent_id, left))
 
     def _change(self, told, actor, reason, held, wanted):

@@ -123,7 +123,8 @@ def live_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) -> st
 
 def _asks(check: HistoryCheck) -> str:
     """What a sequence rule requires of the session's marks."""
-    return " ".join(("after" if check.forbids else "before", *check.marks))
+    required = ("once" if check.asks else "spent") if check.spends else "before"
+    return " ".join(("after" if check.forbids else required, *check.marks))
 
 
 def _remembered(numbered: tuple[int, RememberedCheck]) -> tuple[str, str]:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from app.language.spellings import Spellings
 from app.model.decisions import AuthorizeRequest, Outcome
-from app.model.marks import mark_name, shadow_mark
+from app.model.marks import mark_name, sequence_marks
 from app.model.plans import HistoryCheck, Mark, Plan
-from app.model.policies import PolicyMode
+from app.model.policies import SHADOW_BUCKET
 from app.model.rules import Sequenced
 from app.model.sequences import MAX_SESSION_LENGTH, CallSequence, session_digest
 from app.pdp.clauses import clipped
@@ -46,21 +46,25 @@ class SequenceType(RuleType[Sequenced]):
         if sequence.forbidden:
             yield f"not once the session was allowed {_named(sequence.forbidden)}{within}"
         if sequence.required:
-            yield f"only once the session was allowed {_named(sequence.required)}{within}"
+            once = ", for each call anew" if sequence.once is True else ""
+            yield f"only once the session was allowed {_named(sequence.required)}{within}{once}"
 
 
 def _checks(placed: PlacedRule[Sequenced]) -> Iterator[SessionCheck]:
     """Yield a check for each side of the rule, each with a reason for failing."""
     sequence, within = placed.rule.sequence, _within(placed.rule.sequence)
-    for forbids, patterns, reason in (
-        (True, sequence.forbidden, f"The session was allowed a call of {{}}{within}"),
-        (False, sequence.required, f"The session was allowed no call of {{}}{within} yet"),
+    once = sequence.once is True
+    counter = placed.fingerprint.removesuffix(SHADOW_BUCKET) or None
+    marks = sequence_marks(placed.policy, placed.ref.index, sequence, counter)
+    since = " since this rule last let a call pass" if once else " yet"
+    for forbids, patterns, spelled, reason in (
+        (True, sequence.forbidden, marks.forbidden, f"The session was allowed a call of {{}}{within}"),
+        (False, sequence.required, marks.required, f"The session was allowed no call of {{}}{within}{since}"),
     ):
         if patterns:
-            spelled = map(shadow_mark, patterns) if placed.policy.mode is PolicyMode.SHADOW else patterns
-            marks = tuple(map(mark_name, dict.fromkeys(spelled)))
-            failed = placed.failure(reason.format(_named(patterns)))
-            check = HistoryCheck(placed.policy.id, forbids, marks, sequence.seconds * _SECOND_US, failed, "")
+            names = tuple(map(mark_name, dict.fromkeys(spelled)))
+            failed, window_us = placed.failure(reason.format(_named(patterns))), sequence.seconds * _SECOND_US
+            check = HistoryCheck(placed.policy.id, forbids, names, window_us, failed, "", once and not forbids)
             yield SessionCheck(check)
 
 

@@ -83,7 +83,12 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: EITHER_KIND,
     HostConstraint.__name__: {"minProperties": 1},
-    CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},
+    CallSequence.__name__: {
+        "anyOf": [
+            {"required": ["forbiddenAfter"], "properties": {"once": {"not": {"enum": [True]}}}},
+            {"required": ["requiresBefore"]},
+        ]
+    },
     TimeWindow.__name__: {
         "anyOf": [{"required": [name]} for name in ("allowedHours", "allowedDays", "windows", "except")],
         "not": {

@@ -1243,7 +1243,11 @@ export interface components {
             requiresBefore?: string[];
             /** @description How long an allowed call counts, 1 to 2,678,400 seconds; 31 days if left out. */
             withinSeconds?: number;
-        } | unknown | unknown;
+            /** @description True = each call that the rule lets pass uses up what came before it: the next needs another one. */
+            once?: boolean;
+        } | {
+            once?: unknown;
+        } | unknown;
         /** @description Passes if `context.request` is the request that was pinned for the session, else fails. */
         PinnedRequest: {
             /**

@@ -24,7 +24,7 @@ export function inWords(rule) {
     budget: () =>
       `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} in ${duration(Number(rule.budget.windowSeconds))}${per(rule.budget)}`,
     sequence: () =>
-      `${some}: ${[rule.sequence.forbiddenAfter && `not after ${rule.sequence.forbiddenAfter.join(", ")}`, rule.sequence.requiresBefore && `only after ${rule.sequence.requiresBefore.join(", ")}`].filter(Boolean).join("; ")}`,
+      `${some}: ${[rule.sequence.forbiddenAfter && `not after ${rule.sequence.forbiddenAfter.join(", ")}`, rule.sequence.requiresBefore && `only after ${rule.sequence.requiresBefore.join(", ")}${rule.sequence.once ? ", for each call anew" : ""}`].filter(Boolean).join("; ")}`,
     pinned_request: () => `${some}: only with the request that was pinned for the session`,
     time_based: () => `${some}: ${hours(rule.timeWindow)}`,
     denial_breaker: () =>
