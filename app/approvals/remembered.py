@@ -36,7 +36,8 @@ class RememberedValues:
                 for digest, said in record.items():
                     approved, approval_id, parameter = said.split(" ", 2)
                     approved_ms, ref = number_of(approved), RuleRef(index, rule.tag())
-                    ends_ms = approved_ms + 1000 * rule.remembered.get(parameter, 0)
+                    known = rule.remembered.get(parameter)
+                    ends_ms = approved_ms + (0 if known is None else 1000 * known.within_seconds)
                     if approved_ms <= now_ms < ends_ms:
                         times = (rfc3339(approved_ms), rfc3339(ends_ms))
                         value = Remembered(policy.id, ref, parameter, digest, approval_id, *times)

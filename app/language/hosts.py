@@ -18,6 +18,7 @@ SCHEMES = ("http", "https", "ws", "wss", "ftp")
 `javascript:` has none, though it may look so.
 """
 
+_PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
 MAX_HOST = 253
 _MAX_LABEL = 63
 _LAST_PORT = 65535
@@ -34,11 +35,29 @@ def canonical_host(text: str) -> str:
 
     Addresses are in the form of `ipaddress`, without brackets. Raises Ambiguous.
     """
+    return _parts(text)[1]
+
+
+def origin_of(text: str) -> str:
+    """Scheme, host and port of a URL, such as `https://example.com:443`; of a bare host, `//example.com` and any port.
+
+    Raises Ambiguous.
+    """
+    scheme, host, port = _parts(text)
+    named = f"[{host}]" if ":" in host else host
+    port = port or _PORTS.get(scheme, "")
+    return f"{scheme}{':' if scheme else ''}//{named}{f':{int(port)}' if port else ''}"
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """The scheme in lower case, the host, and the port as it is written; "" for what is left out. Raises Ambiguous."""
     if _unsafe(text):
         raise Ambiguous("contains a space, a control character or a backslash")
     if "://" not in text:
         # Without a scheme, an IPv6 address needs no brackets: it cannot hide a port.
-        return _address(text) if text.count(":") > 1 and not text.startswith("[") else _host_and_port(text)
+        if text.count(":") > 1 and not text.startswith("["):
+            return "", _address(text), ""
+        return "", *_host_and_port(text)
     match = _url(text)
     if match is None:
         raise Ambiguous("is neither a URL nor a host")
@@ -47,19 +66,19 @@ def canonical_host(text: str) -> str:
         raise Ambiguous(f"has none of the schemes {', '.join(SCHEMES)}")
     if rest[:1] in ("?", "#") and "@" in rest:
         raise Ambiguous("has an @ after the host, which some parsers take for the host's beginning")
-    return _host_and_port(authority)
+    return scheme.lower(), *_host_and_port(authority)
 
 
-def _host_and_port(text: str) -> str:
+def _host_and_port(text: str) -> tuple[str, str]:
     if "@" in text:
         raise Ambiguous("names a user before the host")
     match = _with_port(text)
     if match is None or int(match[2] or 0) > _LAST_PORT:
         raise Ambiguous("is not a host with a port")
-    host = match[1]
+    host, port = match[1], match[2] or ""
     if host.startswith("["):
-        return _address(host[1:-1], version=6)
-    return canonical_domain(host)
+        return _address(host[1:-1], version=6), port
+    return canonical_domain(host), port
 
 
 def canonical_domain(text: str) -> str:

@@ -1,8 +1,8 @@
 """What a rule remembers of the calls that people have approved."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.model.decisions import RuleRef
 from app.model.fields import Timestamp, Uuid
@@ -17,9 +17,21 @@ class ApprovedBefore(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     If the rule has it for several parameters, one call had all their values; elements of an array count each by itself.
 
     within_seconds: Within this time, 1 to 2,592,000 seconds (30 days).
+    of: `host` = the same scheme, host and port are enough: the value is a URL or a host.
+    within: `session` = only a call of the same session counts, `context.session`; a call without one fails.
     """
 
     within_seconds: Annotated[int, Meta(ge=1, le=2_592_000)]
+    of: Literal["host"] | UnsetType = UNSET
+    within: Literal["session"] | UnsetType = field(name="in", default=UNSET)
+
+    @property
+    def of_host(self) -> bool:
+        return self.of is not UNSET
+
+    @property
+    def in_session(self) -> bool:
+        return self.within is not UNSET
 
 
 class Remembered(Struct, frozen=True, rename="camel"):

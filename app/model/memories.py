@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from operator import itemgetter
 
 import msgspec
 
@@ -18,12 +19,12 @@ after which values count for less: a value of a build that did not bind the acti
 def memory_of(policy: Policy, rule: Rule) -> str:
     """What sets the rule's memory apart within its policy; "" if it remembers nothing.
 
-    It is derived from the tools, in any order, and from the parameters with their times, so that an edit of any of
+    It is derived from the tools, in any order, and from the parameters with how each counts, so that an edit of any of
     these forgets what was remembered.
     """
     if not rule.remembered:
         return ""
-    text = msgspec.json.encode([sorted(set(rule.tools)), sorted(rule.remembered.items())])
+    text = msgspec.json.encode([sorted(set(rule.tools)), sorted(rule.remembered.items(), key=itemgetter(0))])
     return hashlib.sha256(text).hexdigest()[:16] + (SHADOW_BUCKET if policy.mode is PolicyMode.SHADOW else "")
 
 

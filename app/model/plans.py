@@ -49,11 +49,15 @@ class HistoryCheck(Struct, frozen=True):
 
 
 class Target(NamedTuple):
-    """A value of a parameter that people may have approved before: its MACs, the newest secret's first."""
+    """A value of a parameter that people may have approved before: its MACs, the newest secret's first.
+
+    in_part: True if only its host counts.
+    """
 
     parameter: str
     within_ms: int
     macs: tuple[str, ...]
+    in_part: bool = False
 
 
 class RememberedCheck(Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.approvals import ApprovalTerms
+from app.model.approved_before import ApprovedBefore
 from app.model.constraints import REQUEST, Circumstances, Constraint, named_constraints
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import Budget, DenialBreaker, RateLimit
@@ -126,8 +127,8 @@ class Rule(
         return 0 if self.counter is None else self.counter.window_seconds
 
     @property
-    def remembered(self) -> Mapping[str, int]:
-        """The parameters whose values people can have approved before, each with the seconds for which that counts."""
+    def remembered(self) -> Mapping[str, ApprovedBefore]:
+        """The parameters whose values people can have approved before, each with how that counts."""
         return {}
 
     @property

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, get_args
 from msgspec import UNSET, Meta, UnsetType
 
 from app.language.schemas.json_schema import SchemaError, compile_schema
+from app.model.approved_before import ApprovedBefore
 from app.model.constraints import (
     EITHER_KIND,
     REQUEST,
@@ -111,11 +112,11 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
         )
 
     @property
-    def remembered(self) -> Mapping[str, int]:
-        """The parameters with `approvedBefore`, each with its seconds."""
+    def remembered(self) -> Mapping[str, ApprovedBefore]:
+        """The parameters with `approvedBefore`, each with what that says."""
         named = () if isinstance(self.parameters, UnsetType) else self.parameters.items()
         asked = ((name, each.approved_before) for name, each in named)
-        return {name: each.within_seconds for name, each in asked if not isinstance(each, UnsetType)}
+        return {name: each for name, each in asked if not isinstance(each, UnsetType)}
 
     def constraints(self) -> Iterator[PlacedConstraint]:
         """Yield each constraint, first the rule's own."""

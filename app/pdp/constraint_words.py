@@ -90,7 +90,9 @@ def _relations(constraint: Constraint) -> Iterator[str]:
         exactly = ", letter by letter" if constraint.from_request is FromRequest.EXACT else ""
         yield f"a text from the user's request{exactly}"
     if not isinstance(constraint.approved_before, UnsetType):
-        yield f"as a person approved in the last {constraint.approved_before.within_seconds} s"
+        known = constraint.approved_before
+        what, where = "on a host that" if known.of_host else "as", " in the session" if known.in_session else ""
+        yield f"{what} a person approved{where} in the last {known.within_seconds} s"
     for text, operand in (
         ("equal to", constraint.equals),
         ("at most", constraint.at_most),

@@ -11,7 +11,7 @@ from app.cancellation import raise_if_cancelled
 from app.language.addresses import Network, address_in, canonical_network, networks_of, within
 from app.language.ambiguous import Ambiguous
 from app.language.email_domains import canonical_email_domain
-from app.language.hosts import canonical_host, canonical_pattern, host_matcher
+from app.language.hosts import canonical_host, canonical_pattern, host_matcher, origin_of
 from app.language.schemas.patterns import compile_regex, may_take
 from app.model.constraints import Constraint, JsonType, Scalar
 from app.model.meaning_constraints import HostConstraint
@@ -176,8 +176,8 @@ def _below_test(bound: float, *, secret: bool) -> Test:
 def _type_tests(constraint: Constraint) -> Iterator[Test]:
     if constraint.type is not UNSET:
         yield _type_test(constraint.type if isinstance(constraint.type, list) else [constraint.type])
-    if constraint.approved_before is not UNSET:
-        yield _target_test
+    if not isinstance(constraint.approved_before, UnsetType):
+        yield _origin_test if constraint.approved_before.of_host else _target_test
 
 
 def _type_test(types: list[JsonType]) -> Test:
@@ -196,6 +196,16 @@ def _type_test(types: list[JsonType]) -> Test:
 
 def _target_test(value: Any) -> str | None:
     return None if type(value) is str else _NO_TARGET
+
+
+def _origin_test(value: Any) -> str | None:
+    if type(value) is not str:
+        return _NO_TARGET
+    try:
+        origin_of(value)
+    except Ambiguous as error:
+        return Unjudged(f"no host that can be judged: it {error}")
+    return None
 
 
 def _size_tests(constraint: Constraint) -> Iterator[Test]:

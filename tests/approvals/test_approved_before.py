@@ -77,7 +77,7 @@ def test_what_was_approved_for_one_action_does_not_count_for_another(tenant, age
 def test_what_an_earlier_build_remembered_without_the_action_counts_for_none(tenant, agent_id, person):
     """A person may have approved it for a preview: after an upgrade, people are asked anew."""
     policy, rule = policy_of(tenant, agent_id), to_known()
-    known = [sorted(rule["tools"]), [["to", 3600]]]
+    known = [sorted(rule["tools"]), [["to", {"withinSeconds": 3600}]]]
     memory = hashlib.sha256(msgspec.json.encode(known)).hexdigest()[:16]
     name = hashlib.sha256(f"{policy['id']} {memory} 1 0 0".encode()).hexdigest()[:32]
     macs = Signer([SECRET.encode()]).macs(Purpose.REMEMBERED, msgspec.json.encode([agent_id, "send.mail", "to", "ann"]))
@@ -390,3 +390,54 @@ def test_what_one_replica_remembers_another_knows_at_once(tenant, agent_id, pers
         assert {each.result().json()["result"] for each in after} == {"escalated"}
     for client in clients:
         client.close()
+
+
+def test_a_host_that_a_person_approved_passes_in_its_session(tenant, person):
+    """Any page of it, with the same scheme and port; in another session, and of another host, people are asked."""
+    agent_id = tenant.new_agent()["id"]
+    known = {"url": {"approvedBefore": {"of": "host", "in": "session", "withinSeconds": 3600}}}
+    rule = {"type": "parameter_constraint", "tools": ["get"], "effect": "escalate", "parameters": known}
+    tenant.new_policy(agent_id, {"type": "tool_allowlist", "tools": ["*"]}, rule)
+
+    def get(url, session="s"):
+        context = {"session": session} if session else {}
+        return tenant.authorize(agent_id, "get", parameters={"url": url}, context=context)
+
+    first = get("https://docs.example/a")
+    approve(person, first["approval"]["id"])
+    assert get("https://docs.example/a", "t")["result"] == "escalated"
+    assert get("https://docs.example/a")["reason"] == 'Approved by "ann"'
+
+    for url in ("https://docs.example/b", "https://DOCS.example:443/?q=1", "https://docs.example./"):
+        assert get(url)["result"] == "allowed", url
+    others = (
+        "http://docs.example/a",
+        "https://docs.example:8443/",
+        "https://docs.example.evil.example/",
+        "docs.example",
+    )
+    for url in (*others, "https://docs.example@evil.example/", "https://docs.example/\t"):
+        assert get(url)["result"] == "escalated", url
+    assert get("https://docs.example/b", "t")["result"] == "escalated"
+    assert get("https://docs.example/b", None)["rule"] == {"index": 1, "type": "parameter_constraint"}
+    [shown] = remembered(tenant, agent_id)
+    assert (shown["parameter"], shown["approvalId"]) == ("url", first["approval"]["id"])
+    asked = get("https://other.example/")["approval"]["id"]
+    assert person.get(f"/v1/approvals/{asked}").json()["boundContext"] == ["session"]
+
+
+def test_people_are_not_told_that_a_page_was_approved_of_which_they_approved_the_host(tenant, person):
+    """Another rule asks about the call: its page may be one that nobody has seen."""
+    agent_id = tenant.new_agent()["id"]
+    known = {"url": {"approvedBefore": {"of": "host", "withinSeconds": 3600}}}
+    rule = {"type": "parameter_constraint", "tools": ["get"], "effect": "escalate", "parameters": known}
+    asks = {"type": "approval_required", "tools": ["get"], "when": {"parameters": {"n": {"min": 1}}}}
+    tenant.new_policy(agent_id, {"type": "tool_allowlist", "tools": ["*"]}, rule, asks)
+    parameters = {"url": "https://docs.example/a", "n": 0}
+    approve(person, tenant.authorize(agent_id, "get", parameters=parameters)["approval"]["id"])
+    assert tenant.authorize(agent_id, "get", parameters=parameters)["result"] == "allowed"
+
+    asked = tenant.authorize(agent_id, "get", parameters={"url": "https://docs.example/b", "n": 1})
+
+    shown = person.get(f"/v1/approvals/{asked['approval']['id']}").json()["values"]
+    assert [each["origin"] for each in shown if each["path"] == "url"] == ["unverified"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from app.language.ambiguous import Ambiguous
-from app.language.hosts import canonical_host, canonical_pattern, host_matcher
+from app.language.hosts import canonical_host, canonical_pattern, host_matcher, origin_of
 
 HOSTILE = {
     "user": "https://corp.com@evil.com/",
@@ -236,3 +236,24 @@ def test_a_star_covers_what_is_below_and_not_the_domain_itself():
     assert below("b.a.corp.com")
     assert not below("corp.com")
     assert not below("acorp.com")
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://Example.com/a?b#c", "https://example.com:443"),
+        ("HTTPS://example.com.:0443", "https://example.com:443"),
+        ("http://example.com", "http://example.com:80"),
+        ("ws://example.com", "ws://example.com:80"),
+        ("wss://example.com", "wss://example.com:443"),
+        ("ftp://example.com", "ftp://example.com:21"),
+        ("https://example.com:8443/", "https://example.com:8443"),
+        ("https://[::1]:8080/", "https://[::1]:8080"),
+        ("example.com", "//example.com"),
+        ("example.com:443", "//example.com:443"),
+        ("2001:db8::1", "//[2001:db8::1]"),
+    ],
+)
+def test_an_origin_is_scheme_host_and_port(text, origin):
+    """A usual port may be left out of a URL; a bare host has none, so no URL has its origin."""
+    assert origin_of(text) == origin

@@ -342,7 +342,8 @@ def is_limit(rule: Json, call: Json) -> bool:
     if rule["type"] == "parameter_constraint":
         remembers = any("approvedBefore" in wanted for _, _, wanted in named(rule))
         applies = remembers and verdict_of_circumstances(rule, call) == PASS
-        return applies and all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
+        can_tell = not remembers_in_session(rule) or session_of(call) is not None
+        return applies and can_tell and all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
     counts = limit_of(rule) is not None or "sequence" in rule
     return counts and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
 
@@ -371,11 +372,16 @@ def is_remembered(policy: Json, rule: Json, call: Json, now_us: int, approved: C
 
 def approved_before(rule: Json, call: Json) -> Iterator[tuple[str, int, Json]]:
     """Each parameter that the rule remembers, with its seconds and its values, each beside those of others."""
-    known = {
-        (of, name): wanted["approvedBefore"]["withinSeconds"]
+    wanted_of = {
+        (of, name): wanted["approvedBefore"]
         for of, name, wanted in (named(rule) if rule["type"] == "parameter_constraint" else ())
         if "approvedBefore" in wanted
     }
+    known = {place: wanted["withinSeconds"] for place, wanted in wanted_of.items()}
+    hosts = {name for (_, name), wanted in wanted_of.items() if "of" in wanted}
+    if hosts or any("in" in wanted for wanted in wanted_of.values()):
+        yield from approved_in_part(wanted_of, call, hosts)
+        return
     found = {
         name: [each for each in meanings(call.get(of) or {}, name) if each not in (LACKING, EMPTY)]
         for of, name in known
@@ -391,6 +397,22 @@ def approved_before(rule: Json, call: Json) -> Iterator[tuple[str, int, Json]]:
             if isinstance(element, dict):
                 whole = said_in(element, siblings)
                 yield name, seconds, [[value, others, whole] for value in present(element, inside)]
+
+
+def approved_in_part(wanted_of: Json, call: Json, hosts: Collection[str]) -> Iterator[tuple[str, int, Json]]:
+    """The same for rules of which hosts, or sessions, count; the tests have none about elements with several names."""
+    found = {
+        name: [origin(each) if name in hosts else each for each in present(call.get(of) or {}, name)]
+        for of, name in wanted_of
+    }
+    for (_, name), wanted in wanted_of.items():
+        others = {other: said for other, said in found.items() if other != name and "[*]" not in other}
+        session = session_of(call) if "in" in wanted else None
+        yield name, wanted["withinSeconds"], [[value, others, session] for value in found[name]]
+
+
+def remembers_in_session(rule: Json) -> bool:
+    return any("in" in wanted.get("approvedBefore", {}) for _, _, wanted in named(rule))
 
 
 def said_in(element: Json, names: list[str]) -> Json:
@@ -474,6 +496,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
         return fails
     if rule["type"] == "parameter_constraint":
         ok = all(satisfies(call, *each) for each in without_unread(rule, call)) and not full
+        ok = ok and (not remembers_in_session(rule) or session_of(call) is not None)
         unread = {DENY: DENY, "deny": DENY, "escalate": ESCALATE}[unread_of(rule)] if unread_lines(rule, call) else PASS
         return next((each for each in (DENY, ESCALATE) if each in (PASS if ok else fails, unread)), PASS)
     if rule["type"] == "parameter_schema":
@@ -939,6 +962,30 @@ def host_of(text: str) -> str | None:
     return host[1]
 
 
+def told_before(value: Json, wanted: Json, _call: Json) -> str:
+    """Whether people can have approved the value, or its host."""
+    return OK if isinstance(value, str) and ("of" not in wanted or origin(value)) else UNJUDGED
+
+
+def origin(text: str) -> str | None:
+    """Scheme, host and port; None where it cannot be told."""
+    host = text.partition("://")[2] if "://" in text else text
+    host = re.split("[/?#]", host)[0]
+    port = re.search(r":([0-9]+)$", host) if host.count(":") == 1 or host.startswith("[") else None
+    name = (host[: port.start()] if port else host).strip("[]").lower().removesuffix(".")
+    if ":" in name:
+        if on_host(text, {"in": [name]}) == UNJUDGED:
+            return None
+        name = str(ipaddress.IPv6Address(name))
+    elif on_host(text, {"in": ["x"]}) == UNJUDGED:
+        return None
+    else:
+        name = ".".join(map(in_ascii, name.split(".")))
+    scheme = text.partition("://")[0].lower() if "://" in text else ""
+    usual = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21, "": None}
+    return f"{scheme} {name} {int(port[1]) if port else usual[scheme]}"
+
+
 def in_email_domain(text: str, wanted: Json) -> str:
     local, _, domain = text.partition("@")
     if not re.fullmatch(r"[\w+'=~&#-]+(\.[\w+'=~&#-]+)*", local) or "." not in domain or domain.endswith("."):
@@ -997,7 +1044,7 @@ TEXTS = {"host": on_host, "emailDomain": in_email_domain, "cidr": in_networks}
 
 OF_CALLS = {
     "fromRequest": asked_for,
-    "approvedBefore": lambda value, _wanted, _call: OK if isinstance(value, str) else UNJUDGED,
+    "approvedBefore": told_before,
     "command": shell_line,
     "path": in_directory,
 }

@@ -80,3 +80,39 @@ def test_an_approved_value_passes_until_its_time_is_over():
     both.approve("send", {"to": "ann"}, START)
     assert [result(START + 59 * SECOND), result(START + 60 * SECOND)] == ["allowed", "escalated"]
     assert result(START + 1, "bob") == "escalated"
+
+
+URLS = [
+    *("https://a.example/1", "https://A.example:443/2?q", "https://a.example:8443/", "http://a.example/1", "a.example"),
+    *(
+        "https://b.example/",
+        "wss://b\u00fccher.example/",
+        "https://[::1]:8080/x",
+        "//a.example",
+        "https://u@a.example/",
+        "",
+    ),
+]
+IN_PART = st.sampled_from([{"of": "host"}, {"in": "session"}, {"of": "host", "in": "session"}, {}])
+PAGES = st.fixed_dictionaries({}, optional={"url": st.sampled_from([*URLS, 5]), "to": st.sampled_from(["ann", "bob"])})
+VISITS = st.lists(
+    st.tuples(st.integers(0, 40), PAGES, st.sampled_from([{"session": "s"}, {"session": "t"}, None]), st.booleans()),
+    max_size=10,
+)
+
+
+@given(IN_PART, IN_PART, st.booleans(), VISITS)
+@settings(max_examples=200)
+def test_both_evaluators_agree_about_hosts_and_sessions(of_url, of_to, with_to, steps):
+    """Each with and without, for one parameter or for two together."""
+    known = {"url": {"approvedBefore": {"withinSeconds": 60} | of_url}}
+    to = {"approvedBefore": {"withinSeconds": 30} | {name: each for name, each in of_to.items() if name == "in"}}
+    known |= {"to": to} if with_to else {}
+    rule = {"type": "parameter_constraint", "tools": ["*"], "effect": "escalate", "parameters": known}
+    both, now_us = PdpAndMirror([{"id": "p", "name": "p", "createdAt": 0, "rules": [FREE, rule]}]), START
+    for seconds, parameters, context, approves in steps:
+        now_us += seconds * SECOND
+        answer, _ = both.judge("get", parameters, now_us, context)
+        assert answer == both.judge_by_mirror("get", parameters, now_us, context)
+        if answer.result == "escalated" and approves:
+            both.approve("get", parameters, now_us, context)

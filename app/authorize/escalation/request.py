@@ -83,7 +83,7 @@ class ApprovalRequest(Struct, frozen=True):
     def origins(self, full: Collection[int]) -> bytes:
         """JSON of where the call's values come from. full: numbers of the quotas that are full."""
         looked_up = [
-            (number not in full, target.parameter)
+            (number not in full and not target.in_part, target.parameter)
             for number, check in enumerate(self.question.plan.quotas, 1)
             if isinstance(check, RememberedCheck)
             for target in check.targets

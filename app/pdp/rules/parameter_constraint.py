@@ -11,8 +11,9 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from app.language.ambiguous import Ambiguous
+from app.language.hosts import origin_of
 from app.language.value_paths import EACH, ValuePath
-from app.model.approved_before import MAX_TARGETS
+from app.model.approved_before import MAX_TARGETS, ApprovedBefore
 from app.model.constraints import REQUEST, Constraint, named_constraints, unread_apart
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.plans import RememberedCheck, Target
@@ -25,6 +26,7 @@ from app.pdp.constraints import Check, IsSecret, compile_constraint
 from app.pdp.costs import cost_of
 from app.pdp.operands import Json
 from app.pdp.rules.rule_type import BeforeCalls, CompiledRule, Demands, Macs, PlacedRule, RuleType, reach_by_parameters
+from app.pdp.rules.sequence import no_session, session_of
 from app.pdp.value_schemas import SchemaPart
 
 _encode = msgspec.json.encode
@@ -36,7 +38,9 @@ class ParameterConstraintType(RuleType[ParameterConstraint]):
     def compile(self, placed: PlacedRule[ParameterConstraint]) -> Demands:
         named, asks = list(_named(placed.rule)), placed.when_failed is Result.ESCALATED
         apart = [each for each in named if unread_apart(each[2], asks=asks)]
-        checks = (_check(placed, *each, Unread.PASSES if each in apart else Unread.FAILS) for each in named)
+        checks = [_check(placed, *each, Unread.PASSES if each in apart else Unread.FAILS) for each in named]
+        if any(each.in_session for each in placed.rule.remembered.values()):
+            checks.append(no_session)
         cost = cost_of(named, placed.when_failed)
         condition = placed.condition(*checks, cost=cost)
         if apart:
@@ -75,18 +79,19 @@ def _named(rule: ParameterConstraint) -> Iterator[tuple[str, str, Constraint]]:
 
 
 class _Parameter(Struct, frozen=True):
-    """A parameter, and how long its values count. path: from the call, or from the element of an array."""
+    """A parameter, and how its values count. path: from the call, or from the element of an array."""
 
     name: str
     path: ValuePath
-    within_ms: int
+    counts: ApprovedBefore
 
     def values(self, holder: Json) -> list[str]:
+        """What counts of its values. Raises Ambiguous."""
         values = self.path.find(holder)[0]
         for value in values:
             if type(value) is not str:
                 raise Ambiguous("has a value that is no text")
-        return values
+        return [origin_of(value) for value in values] if self.counts.of_host else values
 
 
 class _Rows(Struct, frozen=True):
@@ -134,11 +139,12 @@ class TargetCheck(Struct, frozen=True):
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
         singles = sorted((name, value) for name, value, _ in found if EACH not in name)
-        call = [request.agent_id, request.tool_name, request.action]
-        targets = (
-            Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles, row)])))
-            for (name, value, row), within_ms in found.items()
-        )
+        call, session = [request.agent_id, request.tool_name, request.action], session_of(request.context)
+        targets = []
+        for (name, value, row), counts in found.items():
+            where = [*call, session] if counts.in_session else call
+            message = _encode([*where, name, value, *self._beside(name, singles, row)])
+            targets.append(Target(name, counts.within_seconds * 1000, self.macs(message), counts.of_host))
         return replace(self.check, targets=tuple(targets)) if found else None
 
     def _beside(self, name: str, singles: list[_Named], row: str) -> Sequence[str | list[_Named]]:
@@ -148,15 +154,15 @@ class TargetCheck(Struct, frozen=True):
         others = [each for each in singles if each[0] != name]
         return (others, row) if row else (others,)
 
-    def _values(self, holder: Json) -> dict[tuple[str, str, str], int]:
-        """Each value once: its parameter, and the digest of its element or "" if this has no other; and its ms."""
-        found: dict[tuple[str, str, str], int] = {}
+    def _values(self, holder: Json) -> dict[tuple[str, str, str], ApprovedBefore]:
+        """Each value once: its parameter, and the digest of its element or "" if it has no other; and how it counts."""
+        found: dict[tuple[str, str, str], ApprovedBefore] = {}
         for each in self.parameters:
             for value in each.values(holder):
-                found[each.name, value, ""] = each.within_ms
+                found[each.name, value, ""] = each.counts
         for rows in self.rows:
             for each, value, row in rows.values(holder):
-                found[each.name, value, row] = each.within_ms
+                found[each.name, value, row] = each.counts
         return found
 
 
@@ -165,15 +171,18 @@ def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetChe
     remembered = placed.rule.remembered
     if not remembered:
         return
-    longest = max(remembered.values())
-    names = " and ".join(f'"{name}"' for name in remembered)
-    reason = f"No person has approved such a call with the same {clipped(names)} in the last {longest} s"
+    longest = max(each.within_seconds for each in remembered.values())
+    names = " and ".join(f'{"host in " if each.of_host else ""}"{name}"' for name, each in remembered.items())
+    where = " in this session" if any(each.in_session for each in remembered.values()) else ""
+    reason = f"No person has approved such a call with the same {clipped(names)}{where} in the last {longest} s"
     failed = placed.failure(reason)
     check = RememberedCheck(placed.policy.id, placed.memory, placed.ref, longest * 1_000_000, failed)
     yield TargetCheck(check, *_grouped({name: name for name in remembered}, remembered), placed.macs)
 
 
-def _grouped(paths: Mapping[str, str], seconds: Mapping[str, int]) -> tuple[tuple[_Parameter, ...], tuple[_Rows, ...]]:
+def _grouped(
+    paths: Mapping[str, str], counts: Mapping[str, ApprovedBefore]
+) -> tuple[tuple[_Parameter, ...], tuple[_Rows, ...]]:
     """The parameters that count alone, and the arrays of whose elements several count, such as `to[*].name` and
     `to[*].address`.
 
@@ -187,7 +196,7 @@ def _grouped(paths: Mapping[str, str], seconds: Mapping[str, int]) -> tuple[tupl
     rows = []
     for array, insides in of_array.items():
         if len(insides) > 1:
-            rows.append(_Rows(ValuePath(array + EACH), *_grouped(insides, seconds)))
+            rows.append(_Rows(ValuePath(array + EACH), *_grouped(insides, counts)))
         else:
             alone |= {name: paths[name] for name in insides}
-    return tuple(_Parameter(name, ValuePath(path), seconds[name] * 1000) for name, path in alone.items()), tuple(rows)
+    return tuple(_Parameter(name, ValuePath(path), counts[name]) for name, path in alone.items()), tuple(rows)

@@ -986,6 +986,16 @@ export interface components {
         ApprovedBefore: {
             /** @description Within this time, 1 to 2,592,000 seconds (30 days). */
             withinSeconds: number;
+            /**
+             * @description `host` = the same scheme, host and port are enough: the value is a URL or a host.
+             * @enum {unknown}
+             */
+            of?: "host";
+            /**
+             * @description `session` = only a call of the same session counts, `context.session`; a call without one fails.
+             * @enum {unknown}
+             */
+            in?: "session";
         };
         /**
          * @description What happens to a rule whose `when` or `unless` reads a missing value.
