@@ -68,7 +68,16 @@ from app.store.catalog import Catalog
 from app.store.changes import Changes
 from app.store.divergences import Divergences
 from app.store.issuers import Issuers
-from app.store.limits import WorkspaceLimits
+from app.store.limits import (
+    ANSWERS_MAX,
+    POLICIES_OF_GROUP,
+    RATE_LIMITS_OF_AGENT,
+    RATE_LIMITS_OF_GROUP,
+    RULES_BYTES_OF_AGENT,
+    RULES_BYTES_OF_GROUP,
+    WEBHOOKS_MAX,
+    WorkspaceLimits,
+)
 from app.store.outcomes import Outcomes
 from app.store.pinned_requests import PinnedRequests
 from app.store.policies import Policies
@@ -302,7 +311,7 @@ def _services(
         access_requests=AccessRequests(client, ids, approvals, settings.audit_backlog_max),
         remembered=RememberedValues(client, agents),
         pinned_requests=PinnedRequests(client, ids, lambda request: pin_macs(request, macs)),
-        webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
+        webhooks=Webhooks(client, ids, Secrets(signer), WEBHOOKS_MAX),
     )
     return Services(
         settings=settings,
@@ -407,11 +416,11 @@ def _workspace_limits(settings: Settings) -> WorkspaceLimits:
         agents=settings.agents_max,
         policies_per_agent=settings.policies_per_agent_max,
         policies=settings.policies_max,
-        rate_limits_per_agent=settings.rate_limits_per_agent_max,
-        rules_bytes_per_agent=settings.rules_bytes_per_agent_max,
-        policies_per_group=settings.policies_per_group_max,
-        rate_limits_per_group=settings.rate_limits_per_group_max,
-        rules_bytes_per_group=settings.rules_bytes_per_group_max,
+        rate_limits_per_agent=RATE_LIMITS_OF_AGENT,
+        rules_bytes_per_agent=RULES_BYTES_OF_AGENT,
+        policies_per_group=POLICIES_OF_GROUP,
+        rate_limits_per_group=RATE_LIMITS_OF_GROUP,
+        rules_bytes_per_group=RULES_BYTES_OF_GROUP,
         keys=settings.keys_max,
         policy_versions=settings.policy_versions_max,
     )
@@ -424,7 +433,7 @@ def _commit(settings: Settings, metrics: Metrics, runner: ScriptRunner, clock: S
         settings.audit_backlog_max,
         answered=metrics.answered,
         patience_us=settings.store_timeout_ms * 1_000,
-        first_answers_max=settings.idempotency_keys_max,
+        first_answers_max=ANSWERS_MAX,
         diverged=metrics.diverged,
         tripped=metrics.breaker_tripped,
         crowded=metrics.crowded,

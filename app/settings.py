@@ -27,13 +27,43 @@ class SettingsError(ValueError):
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A deployment's settings. `docs/operations.md` lists them; a test compares the two."""
+    """A deployment's settings: first the ten that most set, then the others by what they are about.
+
+    `docs/operations.md` lists them; a test compares the two. Limits that nobody has to raise are constants
+    (`app/store/limits.py`).
+    """
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     """Address to listen on. The default accepts connections from this machine only."""
 
     port: Annotated[int, Meta(ge=1, le=LAST_PORT)] = 8080
     """Port to listen on."""
+
+    redis_url: str | None = None
+    """The Redis or Valkey that stores everything. If unset, Remit starts its own store in `REMIT_DATA_DIR`."""
+
+    secret: str | None = None
+    """Keys the MACs in the store. One or more secrets of at least 32 bytes, comma-separated, newest first."""
+
+    bootstrap_key: Annotated[str, Meta(pattern="^svc_[0-9a-f]{32}$", description="svc_ and 32 hex digits")] | None = (
+        None
+    )
+    """Every start ensures that the workspace `default` exists with this admin key (svc_ and 32 hex digits)."""
+
+    public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
+    """URL at which the world reaches the service. Slack messages link to it, and AuthZEN's metadata names it."""
+
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    """Replicas that share the port; each has two processes, its lanes."""
+
+    trusted_proxies: str = ""
+    """Addresses and networks of the load balancers whose X-Forwarded-For Remit trusts, comma-separated."""
+
+    audit_retention_days: Annotated[int, Meta(ge=0, le=36_500)] = 0
+    """Sealed entries older than this are dropped, oldest first; 0 keeps everything."""
+
+    log_format: Literal["text", "json"] = "text"
+    """Log lines for people (`text`), or one JSON object per line (`json`)."""
 
     socket: (
         Annotated[str, Meta(pattern="^/[ -~]{1,99}$", description="an absolute path of up to 100 characters")] | None
@@ -46,25 +76,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     socket_group: Annotated[str, Meta(pattern="^[!-~]+$", description="the name of a group")] | None = None
     """Group of that socket's file; the service's own if unset."""
 
-    workers: Annotated[int, Meta(ge=1, le=64)] = 1
-    """Replicas that share the port; each has two processes, its lanes."""
-
     compact: bool = True
     """Whether `remit serve` also runs a compactor. Set it to false if `remit compact` runs elsewhere."""
 
-    redis_url: str | None = None
-    """The Redis or Valkey that stores everything. If unset, Remit starts its own store in `REMIT_DATA_DIR`."""
-
     data_dir: Annotated[str, Meta(min_length=1)] | None = None
     """Where the embedded store keeps its files. If unset, `$XDG_DATA_HOME/remit`, usually `~/.local/share/remit`."""
-
-    bootstrap_key: Annotated[str, Meta(pattern="^svc_[0-9a-f]{32}$", description="svc_ and 32 hex digits")] | None = (
-        None
-    )
-    """Every start ensures that the workspace `default` exists with this admin key (svc_ and 32 hex digits)."""
-
-    secret: str | None = None
-    """Keys the MACs in the store. One or more secrets of at least 32 bytes, comma-separated, newest first."""
 
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
     """After this long without a reply, the store counts as unavailable, and the caller gets 503. If `remit doctor`
@@ -83,21 +99,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     policies_per_agent_max: Annotated[int, Meta(ge=1)] = 500
     """Maximum number of policies of one agent; one more is 409."""
 
-    rate_limits_per_agent_max: Annotated[int, Meta(ge=1)] = 100
-    """Maximum number of rate limits in all policies of one agent, including disabled ones; one more is 409."""
-
-    rules_bytes_per_agent_max: Annotated[int, Meta(ge=1)] = 1024 * 1024
-    """Maximum total size of the rules of one agent's policies, in bytes of JSON; more is 409."""
-
-    policies_per_group_max: Annotated[int, Meta(ge=1)] = 100
-    """Maximum number of policies of one group, and of policies for every agent of a workspace; one more is 409."""
-
-    rate_limits_per_group_max: Annotated[int, Meta(ge=1)] = 20
-    """Maximum number of rate limits in one group's policies, and in those for every agent; one more is 409."""
-
-    rules_bytes_per_group_max: Annotated[int, Meta(ge=1)] = 128 * 1024
-    """Maximum total size of the rules of one group's policies, and of those for every agent, in bytes; more is 409."""
-
     policies_max: Annotated[int, Meta(ge=1)] = 100_000
     """Maximum number of policies in a workspace; one more is 409."""
 
@@ -113,25 +114,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     approvals_max: Annotated[int, Meta(ge=1)] = 10_000
     """Maximum number of open approvals in a workspace; of one key, half. Beyond it, calls that would ask are denied."""
 
-    webhooks_max: Annotated[int, Meta(ge=0)] = 20
-    """Maximum number of webhooks in a workspace; one more is 409."""
-
     webhook_http: bool = False
     """Whether webhooks and the keys of issuers may use `http://`, which anyone on the network path can read."""
 
     webhook_networks: str = ""
     """Non-public networks that webhooks may reach, and keys of issuers may be in, comma-separated."""
-
-    webhook_hold_days: Annotated[int, Meta(ge=0, le=3_650)] = 7
-    """Days for which retention additionally keeps entries that a webhook has not been sent yet."""
-
-    public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
-    """URL at which the world reaches the service. Slack messages link to it, and AuthZEN's metadata names it."""
-
-    ext_authz_agent_header: Annotated[
-        str, Meta(pattern="^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", description="a header's name")
-    ] = "X-Remit-Agent"
-    """Header of a gateway's requests that names the agent; without it, a key that is bound to one agent does."""
 
     ext_authz_headers: Annotated[
         str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z, -]*$", description="names of headers, comma-separated")
@@ -174,9 +161,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sign_in_idle_seconds: Annotated[int, Meta(ge=60, le=28_800)] = 1_800
     """A session of the console or the command line ends once it has not been used for so many seconds."""
 
-    idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
-    """Idempotency-Keys that one API key may use in a day. Each takes 530 bytes of the store; one more is 409."""
-
     call_bytes_max: Annotated[int, Meta(ge=64 * 1024, le=1040 * 1024)] = 1040 * 1024
     """Maximum size of a call's body, in bytes: a parameter of 1 MiB and what surrounds it. More is 413."""
 
@@ -197,9 +181,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     connections_per_address: Annotated[int, Meta(ge=0)] = 1_000
     """Open connections of one address on each process, except of `REMIT_TRUSTED_PROXIES`; 0 = any number."""
 
-    trusted_proxies: str = ""
-    """Addresses and networks of the load balancers whose X-Forwarded-For Remit trusts, comma-separated."""
-
     audit_backlog_max: Annotated[int, Meta(ge=1_000)] = 2_000_000
     """Unsealed entries of a workspace at which calls are 503; from half of them on, those of who wrote most of it."""
 
@@ -208,9 +189,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     audit_seal_after_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 10
     """Entries older than this are sealed even if they do not fill a segment."""
-
-    audit_retention_days: Annotated[int, Meta(ge=0, le=36_500)] = 0
-    """Sealed entries older than this are dropped, oldest first; 0 keeps everything."""
 
     audit_drop_unarchived: bool = False
     """Whether retention may drop entries that `remit audit archive` has not written yet."""
@@ -253,9 +231,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of the log lines that are written."""
-
-    log_format: Literal["text", "json"] = "text"
-    """Log lines for people (`text`), or one JSON object per line (`json`)."""
 
     log_decisions: Literal["terminal", "always", "never"] = "terminal"
     """Whether each decision is also a log line, at level info. By default, only if the log is a terminal."""

@@ -38,6 +38,7 @@ from app.serve.embedded_store import reachable_store
 from app.settings import Settings, SettingsError
 from app.store.keyspace import Keyspace
 from app.store.leases import take_lease
+from app.store.limits import WEBHOOKS_MAX
 from app.store.spent_counts import counted_keys, drop_spent_counts
 from app.store.workspaces import workspace_ids
 from app.webhooks.delivery import Delivery
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _SIGN_S = 60.0
 _DAY_MS = 24 * 3600 * 1000
+_HELD_DAYS = 7
+"""Days for which retention additionally keeps entries that a webhook has not been sent yet."""
+
 _VERIFY_S = 30.0
 _SPENT_COUNTS_S = 300.0
 """Looking through a million keys costs the store half a second, in parts of less than a millisecond."""
@@ -87,7 +91,7 @@ class Job(NamedTuple):
 async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[list[Job]]:
     """The jobs for these settings. On leaving, events that are on their way to receivers are abandoned."""
     secrets = Secrets(Signer(settings.secrets))
-    webhooks = Webhooks(client, Ids(), secrets, settings.webhooks_max)
+    webhooks = Webhooks(client, Ids(), secrets, WEBHOOKS_MAX)
     sender = Sender(client, Delivery(settings, secrets), settings.audit_backlog_max)
     reaper = ApprovalReaper(client, Ids(), settings.audit_backlog_max)
     repairs = Repairs(client, Sealer(client, settings.audit_segment_entries))
@@ -104,7 +108,7 @@ async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[l
         retention = Retention(
             client,
             webhooks.read_up_to,
-            settings.webhook_hold_days * _DAY_MS,
+            _HELD_DAYS * _DAY_MS,
             unarchived=settings.audit_drop_unarchived,
         )
         jobs.append(Job("apply retention", 60.0, partial(drop_old_segments, client, retention, days * _DAY_MS)))

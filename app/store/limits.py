@@ -3,6 +3,14 @@
 from msgspec import Struct
 
 NO_LIMIT = 1 << 53
+RATE_LIMITS_OF_AGENT, RATE_LIMITS_OF_GROUP = 100, 20
+"""Rate limits in all policies of one agent, disabled ones included; of one group, and of those for every agent."""
+POLICIES_OF_GROUP = 100
+RULES_BYTES_OF_AGENT, RULES_BYTES_OF_GROUP = 1024 * 1024, 128 * 1024
+ANSWERS_MAX = 1_000_000
+"""Idempotency-Keys that one API key may use in a day; each takes 530 bytes of the store."""
+WEBHOOKS_MAX = 20
+"""Webhooks of a workspace."""
 
 
 class WorkspaceLimits(Struct, frozen=True, kw_only=True):

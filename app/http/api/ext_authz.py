@@ -39,6 +39,7 @@ from app.settings import Settings
 
 PATH = "/access/v1/ext-authz"
 _TOOL = "http"
+_AGENT = b"x-remit-agent"
 _is_method = re.compile(rb"[A-Z][A-Z-]{0,31}").fullmatch
 _broken_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _hides_separator = re.compile(rb"%2f|%5c|%3b|;", re.IGNORECASE).search
@@ -68,7 +69,7 @@ def _read(method: bytes, target: bytes, raw: bytes, reading: Reading) -> Authori
         body,
         len(body),
         reading,
-        agent_id=_agent(settings, reading),
+        agent_id=_agent(reading),
         tool_name=f"{_TOOL}.{verb.lower()}",
         action=verb,
         parameters=parameters,
@@ -138,15 +139,14 @@ def _headers(settings: Settings, reading: Reading) -> dict[str, str]:
     return values
 
 
-def _agent(settings: Settings, reading: Reading) -> str:
+def _agent(reading: Reading) -> str:
     """The agent that a header names, or else the only one that the key is bound to. Raises Invalid."""
-    header = settings.ext_authz_agent_header.lower().encode()
-    named = [value for name, value in reading.headers if name == header]
+    named = [value for name, value in reading.headers if name == _AGENT]
     if len(named) == 1:
         return named[0].decode("latin-1")
     if not named and reading.agents is not None and len(reading.agents) == 1:
         return next(iter(reading.agents))
-    raise Invalid.at(settings.ext_authz_agent_header, f"is given {len(named)} times; exactly one must name the agent")
+    raise Invalid.at("X-Remit-Agent", f"is given {len(named)} times; exactly one must name the agent")
 
 
 def _answer(decision: Decision) -> bytes:

@@ -67,7 +67,7 @@ BATCH_IDEMPOTENCY_KEY = RequestHeader(
 GATEWAY_AGENT = RequestHeader(
     "X-Remit-Agent",
     {"type": "string", **CALLED},
-    "The agent that sends the request, by its id or its alias; `REMIT_EXT_AUTHZ_AGENT_HEADER` gives it another name. "
+    "The agent that sends the request, by its id or its alias. "
     "Left out, the agent is the only one that the key is bound to.",
 )
 SUBMISSION_KEY = RequestHeader(

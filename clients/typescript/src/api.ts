@@ -6998,7 +6998,7 @@ export interface operations {
     post_access_v_ext_authz_path: {
         parameters: {
             header?: {
-                /** @description The agent that sends the request, by its id or its alias; `REMIT_EXT_AUTHZ_AGENT_HEADER` gives it another name. Left out, the agent is the only one that the key is bound to. */
+                /** @description The agent that sends the request, by its id or its alias. Left out, the agent is the only one that the key is bound to. */
                 "X-Remit-Agent"?: string;
             };
             path: {
