@@ -61,8 +61,8 @@ class Door(Struct, frozen=True):
 
     endpoint: its path and its part of the OpenAPI document. read: the call in a body; raises Invalid or
     PayloadTooLarge. answer: the body of a decision, as JSON. refuse: the answer if there is no decision; `respond` adds
-    the request's id and the key's rate. answer_approval: the body of a decision of a request that needs an approval or
-    names one, if it depends on the request or the settings; None if `answer` is enough. head: status and headers of a
+    the request's id and the key's rate. answer_to: in place of `answer`, the body of a decision, if it depends on the
+    request or the settings; None if it does not. head: status and headers of a
     decision; None = always 200. read_at: what `read` is for a method and the rest of a target; a door that has it is
     asked by any method, at any path below its own, and both are part of the question. believed: the headers of the
     program that asks. At a gateway's door the others are those of its client, so none of them may steer Remit.
@@ -72,7 +72,7 @@ class Door(Struct, frozen=True):
     read: Read
     answer: Callable[[Decision], bytes]
     refuse: Callable[[AppError], RawResponse]
-    answer_approval: Callable[[Decision, AuthorizeRequest, Settings], bytes] | None = None
+    answer_to: Callable[[Decision, AuthorizeRequest, Settings], bytes] | None = None
     head: Callable[[Decision], tuple[int, Sequence[Header]]] | None = None
     read_at: Callable[[bytes, bytes], Read] | None = None
     believed: frozenset[bytes] = CALL_HEADERS
@@ -164,11 +164,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
         headers.append((b"idempotency-replayed", b"true"))
     else:
         decisions.metrics.decided(decision.outcome.result, decision.latency_us)
-    body = (
-        door.answer(decision)
-        if decision.approval is None and not request.approval_id
-        else _about_approval(decisions, door, request, decision)
-    )
+    body = door.answer(decision) if door.answer_to is None else door.answer_to(decision, request, decisions.settings)
     waited_us = monotonic_us() - arrived_us
     decisions.metrics.ready(waited_us)
     if decisions.note_decision is not None:
@@ -182,12 +178,6 @@ def headers_of(call: Call, door: Door) -> CallHeaders:
     require_as_it_is(believed)
     given = call.head.call_headers = read_call_headers(believed)
     return given
-
-
-def _about_approval(decisions: Decisions, door: Door, request: AuthorizeRequest, decision: Decision) -> bytes:
-    if door.answer_approval is None:
-        return door.answer(decision)
-    return door.answer_approval(decision, request, decisions.settings)
 
 
 async def _authenticated(decisions: Decisions, raw_key: str, call: Call) -> Caller:

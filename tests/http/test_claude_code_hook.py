@@ -96,6 +96,34 @@ def test_the_settings_name_the_project(tenant):
     ] * 4
 
 
+def test_the_settings_leave_what_is_allowed_to_the_coding_agents_own_permissions(tenant, agent):
+    """Nothing else is left to them, and the log says so."""
+
+    def said(event, *values):
+        headers = [("X-Remit-Agent", agent), *(("X-Remit-Allowed", each) for each in values)]
+        content = json.dumps(event | {"allowed": "continue"}).encode()
+        answer = tenant.reader.post("/v1/hooks/claude-code", content=content, headers=headers)
+        assert answer.status_code == 200
+        return answer.json()
+
+    assert said(BASH, "continue") == {}
+    [entry] = tenant.reader.get("/v1/audit-logs", params={"agent_id": agent}).json()
+    assert (entry["result"], entry["context"]["allowed"]) == ("allowed", "continue")
+
+    def decided(event, *values):
+        answer = said(event, *values)["hookSpecificOutput"]
+        return answer["permissionDecision"], answer["permissionDecisionReason"]
+
+    assert [decided(BASH, *each)[0] for each in ((), ("allow",))] == ["allow"] * 2
+    assert decided(WRITE, "continue")[0] == "ask"
+    assert decided(BASH | {"tool_input": {"command": "rm"}}, "continue")[0] == "deny"
+    assert decided(BASH, "Continue") == (
+        "deny",
+        'Remit has not decided (VALIDATION_ERROR): X-Remit-Allowed: is "Continue"; it may be "allow" or "continue"',
+    )
+    assert "is given more than once" in decided(BASH, "continue", "continue")[1]
+
+
 def test_a_denial_says_why(tenant, agent):
     force = BASH | {"tool_input": {"command": "git push --force"}}
     assert asked(tenant.reader, [agent], force) == (

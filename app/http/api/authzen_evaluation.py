@@ -59,6 +59,12 @@ def answer_approval(decision: Decision, request: AuthorizeRequest, settings: Set
     return msgspec.json.encode(EvaluationView.of(decision, endpoint, names_approval=bool(request.approval_id)))
 
 
+def _answer_to(decision: Decision, request: AuthorizeRequest, settings: Settings) -> bytes:
+    if decision.approval is None and not request.approval_id:
+        return encode_evaluation(decision)
+    return answer_approval(decision, request, settings)
+
+
 def encode_answer(error: AgentNotFound | ApprovalMismatch) -> bytes:
     """The denial in the place of an error that the standard does not have."""
     return msgspec.json.encode(UNKNOWN_SUBJECT if isinstance(error, AgentNotFound) else UNVERIFIABLE)
@@ -84,5 +90,5 @@ EVALUATE = Door(
     read_evaluation,
     encode_evaluation,
     refuse_evaluation,
-    answer_approval,
+    _answer_to,
 )

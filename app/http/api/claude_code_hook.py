@@ -22,15 +22,17 @@ from app.http.answers import JSON, RawResponse
 from app.http.bodies import count_keys, require_readable, require_unique_keys
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
-from app.http.openapi.described_headers import HOOK_AGENT, HOOK_PROJECT
+from app.http.openapi.described_headers import HOOK_AGENT, HOOK_ALLOWED, HOOK_PROJECT
 from app.http.own_fields import own_fields, require_spelled
 from app.http.problems import headers_of
 from app.http.tool_calls import MAX_NAMES, Reading, not_a_call, tool_call
 from app.model.api_keys import Scope, without_raw_keys
 from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest, Decision, Result
+from app.settings import Settings
 
 AGENT = b"x-remit-agent"
 PROJECT = b"x-remit-project"
+ALLOWED = b"x-remit-allowed"
 EVENT = "PreToolUse"
 VOUCHED = ("cwd", "permission_mode", "agent_type")
 
@@ -72,13 +74,14 @@ class HookDecision(Struct, frozen=True, kw_only=True, rename="camel"):
     permission_decision_reason: str
 
 
-class HookAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+class HookAnswer(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The answer to the hook.
 
-    hook_specific_output: The part that the coding agent obeys.
+    hook_specific_output: The part that the coding agent obeys. Left out if the call is allowed and the request says
+    `X-Remit-Allowed: continue`: its own permissions then decide.
     """
 
-    hook_specific_output: HookDecision
+    hook_specific_output: HookDecision | None = None
 
 
 def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
@@ -97,8 +100,12 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     if call.hook_event_name != EVENT:
         raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that event only")
     context = {"session": call.session_id, "source": "claude-code"}
-    if (project := _project(reading)) is not None:
+    if project := _header(reading, PROJECT, "one header may name the project's folder"):
         context["project"] = project
+    if allowed := _header(reading, ALLOWED, "one header may say what follows a yes"):
+        if allowed not in ("allow", "continue"):
+            raise Invalid.at("X-Remit-Allowed", f'is "{allowed}"; it may be "allow" or "continue"')
+        context["allowed"] = allowed
     context |= {name: value for name in VOUCHED if isinstance(value := getattr(call, name), str)}
     body = b'{"parameters":%b,"context":%b}' % (call.tool_input, _encode(context))
     try:
@@ -118,15 +125,16 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     )
 
 
-def _project(reading: Reading) -> str | None:
-    """The project's folder that the hook's settings name, or None. Raises Invalid."""
-    projects = [value for name, value in reading.headers if name == PROJECT]
-    if len(projects) > 1:
-        raise Invalid.at("X-Remit-Project", "is given more than once; one header may name the project's folder")
+def _header(reading: Reading, header: bytes, most: str) -> str:
+    """What the hook's settings say in a header, or "". Raises Invalid."""
+    values = [value for name, value in reading.headers if name == header]
+    name = header.decode().title()
+    if len(values) > 1:
+        raise Invalid.at(name, f"is given more than once; {most}")
     try:
-        return projects[0].decode() if projects and projects[0] else None
+        return values[0].decode() if values else ""
     except UnicodeDecodeError:
-        raise Invalid.at("X-Remit-Project", "is not UTF-8") from None
+        raise Invalid.at(name, "is not UTF-8") from None
 
 
 def answer_hook(decision: Decision) -> bytes:
@@ -134,6 +142,13 @@ def answer_hook(decision: Decision) -> bytes:
     outcome = decision.outcome
     to_agent = decision.agent_message if outcome.result is Result.DENIED else None
     return _encoded_decision(_WORDS[outcome.result], to_agent or outcome.reason)
+
+
+def _answer_to(decision: Decision, request: AuthorizeRequest, _: Settings) -> bytes:
+    is_allowed = decision.outcome.result is Result.ALLOWED
+    if is_allowed and request.context is not None and request.context.get("allowed") == "continue":
+        return _NOTHING_TO_SAY
+    return answer_hook(decision)
 
 
 def refuse_hook(error: AppError) -> RawResponse:
@@ -173,6 +188,7 @@ _RUN = {
 """What to run, by the code of a refusal."""
 _OF_A_STATUS = {b"www-authenticate", b"retry-after"}
 _encode = msgspec.json.Encoder().encode
+_NOTHING_TO_SAY = _encode(HookAnswer())
 _FIELDS = own_fields(*HookCall.__struct_fields__)
 _decode_call = msgspec.json.Decoder(HookCall).decode
 _decode_parameters = msgspec.json.Decoder(_Parameters).decode
@@ -186,15 +202,17 @@ CLAUDE_CODE = Door(
         summary="Answer a coding agent's hook",
         description=(
             "Takes the PreToolUse hook of Claude Code as it is sent over HTTP and answers in its format: `allow`, "
-            "`deny`, or `ask` where the call is escalated. Every answer is 200, a refusal or a fault being a denial "
+            "`deny`, or `ask` where the call is escalated. With `X-Remit-Allowed: continue` it says nothing about what "
+            "is allowed, so that its own permissions decide. Every answer is 200, a refusal or a fault being a denial "
             "that says why, because a coding agent without `onFailure` runs the tool after any other."
         ),
         body=HookCall,
         answer=HookAnswer,
-        request_headers=(HOOK_AGENT, HOOK_PROJECT),
+        request_headers=(HOOK_AGENT, HOOK_PROJECT, HOOK_ALLOWED),
         always=True,
     ),
     read_hook,
     answer_hook,
     refuse_hook,
+    _answer_to,
 )

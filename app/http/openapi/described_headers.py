@@ -86,6 +86,12 @@ HOOK_PROJECT = RequestHeader(
     {"type": "string", "maxLength": 4096},
     "The project's folder, as `context.project`: what the hook's settings say, and no model. At most once.",
 )
+HOOK_ALLOWED = RequestHeader(
+    "X-Remit-Allowed",
+    {"type": "string", "enum": ["allow", "continue"]},
+    "What the answer to an allowed call is: `allow` (also without the header), after which the coding agent runs the "
+    "tool, or `continue`, after which its own permissions are asked, too. At most once; also as `context.allowed`.",
+)
 
 REPLAYED = {"Idempotency-Replayed": "`true` if this repeats the first answer to the Idempotency-Key."}
 REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one."}

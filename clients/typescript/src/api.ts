@@ -2377,8 +2377,11 @@ export interface components {
         };
         /** @description The answer to the hook. */
         HookAnswer: {
-            /** @description The part that the coding agent obeys. */
-            hookSpecificOutput: components["schemas"]["HookDecision"];
+            /**
+             * @description The part that the coding agent obeys. Left out if the call is allowed and the request says `X-Remit-Allowed: continue`: its own permissions then decide.
+             * @default null
+             */
+            hookSpecificOutput?: components["schemas"]["HookDecision"] | null;
         };
         /** @description The decision in the hook's own words. */
         HookDecision: {
@@ -4636,6 +4639,8 @@ export interface operations {
                 "X-Remit-Agent"?: string;
                 /** @description The project's folder, as `context.project`: what the hook's settings say, and no model. At most once. */
                 "X-Remit-Project"?: string;
+                /** @description What the answer to an allowed call is: `allow` (also without the header), after which the coding agent runs the tool, or `continue`, after which its own permissions are asked, too. At most once; also as `context.allowed`. */
+                "X-Remit-Allowed"?: "allow" | "continue";
             };
         };
         requestBody: {

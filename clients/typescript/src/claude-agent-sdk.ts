@@ -14,8 +14,8 @@ interface PreToolUse {
 }
 
 export interface ClaudeOptions extends EnforcerOptions {
-  /** After Remit allows a call, run the tool ("allow") or ask the SDK's own permissions next ("continue"). */
-  allowed?: "allow" | "continue";
+  /** After Remit allows a call, ask the SDK's own permissions, too ("continue", the default), or run the tool ("allow"). */
+  allowed?: "continue" | "allow";
   /** If a call needs a person's approval in Remit, deny it for now ("deny") or let the SDK prompt ("ask"). */
   pending?: "deny" | "ask";
 }
@@ -45,7 +45,7 @@ export function remitHooks(remit: Remit, agent: string, options: ClaudeOptions =
       const { tool_name: tool, tool_input: input, session_id: session } = event as PreToolUse;
       const verdict = await gate.judge(tool, input as Record<string, unknown>, { context: { session } });
       if (verdict.kind !== "run") return answer(verdict.kind === "waits" ? pending : "deny", verdict.text);
-      return options.allowed === "continue" ? {} : answer("allow", "Allowed by Remit", verdict.arguments);
+      return options.allowed === "allow" ? answer("allow", "Allowed by Remit", verdict.arguments) : {};
     } catch (error) {
       return answer("deny", forAgent(error)); // the SDK continues if a hook throws
     }

@@ -21,13 +21,13 @@ def remit_hooks(
     remit: Remit | AsyncRemit,
     agent: str,
     *,
-    allowed: Literal["allow", "continue"] = "allow",
+    allowed: Literal["continue", "allow"] = "continue",
     pending: Literal["deny", "ask"] = "deny",
     **options: Unpack[Options],
 ) -> dict[Literal["PreToolUse"], list[HookMatcher]]:
     """For `ClaudeAgentOptions(hooks=…)`: a tool of any kind runs only if Remit allows the call.
 
-    allowed: after Remit allows a call, run the tool ("allow") or ask the SDK's own permissions next ("continue").
+    allowed: after Remit allows a call, ask the SDK's own permissions, too ("continue"), or run the tool ("allow").
     pending: if a call needs a person's approval in Remit, deny it for now ("deny") or let the SDK prompt ("ask").
     If anything goes wrong, the call is denied, with a message that says what to do.
     """

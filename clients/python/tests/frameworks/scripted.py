@@ -163,7 +163,7 @@ async def claude_hook(remit, agent, ran, **options):
     """The callback, as the SDK calls it; test_claude_code.py has the SDK and its program themselves."""
     from remit_client.claude_agent_sdk import remit_hooks
 
-    [matcher] = remit_hooks(remit, agent, **options)["PreToolUse"]
+    [matcher] = remit_hooks(remit, agent, **{"allowed": "allow"} | options)["PreToolUse"]
     event = {
         "hook_event_name": "PreToolUse",
         "session_id": "s1",

@@ -99,20 +99,29 @@ def test_without_an_answer_nothing_runs(fault, model, faulty, tmp_path):
     assert KEY not in said
 
 
-@pytest.mark.parametrize(("rules", "runs"), [(RUNS, True), (NEVER, False), (None, False)])
-async def test_a_hook_of_the_sdk_decides(rules, runs, model, remit, coder, faulty, tmp_path, monkeypatch):
-    """`rules` None: there is no decision."""
+@pytest.mark.parametrize(
+    ("rules", "own", "given", "runs"),
+    [
+        (RUNS, ["Bash"], {}, True),
+        (RUNS, [], {}, False),
+        (RUNS, [], {"allowed": "allow"}, True),
+        (NEVER, ["Bash"], {}, False),
+        (None, ["Bash"], {}, False),
+    ],
+)
+async def test_a_hook_of_the_sdk_decides(rules, own, given, runs, model, remit, coder, faulty, tmp_path, monkeypatch):
+    """own: what the SDK's own permissions allow. given: options of the hook. `rules` None: there is no decision."""
     for name in [name for name in os.environ if name.startswith(("CLAUDE", "ANTHROPIC"))]:
         monkeypatch.delenv(name)  # the SDK hands all of them on
     asked = (remit, coder(rules)) if rules else (Remit(faulty(answer(503, {})).url, KEY), "coder")
     (tmp_path / "home").mkdir()
     options = ClaudeAgentOptions(
-        hooks=remit_hooks(*asked),
+        hooks=remit_hooks(*asked, **given),
         cwd=tmp_path,
         env=environment(tmp_path / "home", model),
-        allowed_tools=[] if runs else ["Bash"],
+        allowed_tools=own,
         setting_sources=[],
     )
     ended = [message async for message in query(prompt="go", options=options) if isinstance(message, ResultMessage)]
     assert (tmp_path / "ran").exists() is runs
-    assert runs or "was not run" in ended[0].result
+    assert runs or not own or "was not run" in ended[0].result

@@ -231,7 +231,7 @@ export const mcpClient: Framework = (remit, agent, ran, options) =>
 
 /** Claude Code is a program; in its place, `claude.mjs` speaks its protocol with the SDK and runs the tool if it may. */
 export const claude: Framework = async (remit, agent, ran, options) => {
-  const hooks = remitHooks(remit, agent, options) as { PreToolUse: { hooks: HookCallback[] }[] };
+  const hooks = remitHooks(remit, agent, { allowed: "allow", ...options }) as { PreToolUse: { hooks: HookCallback[] }[] };
   const program = new URL("claude.js", import.meta.url).pathname;
   const messages = query({
     prompt: "refund",

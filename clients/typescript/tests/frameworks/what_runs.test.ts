@@ -17,7 +17,7 @@ import { guardTool as guardLangChain } from "../../src/langchain.js";
 import { guardTool as guardMastra } from "../../src/mastra.js";
 import { guardClient, guardServer } from "../../src/mcp.js";
 import { guardTool as guardOpenAI } from "../../src/openai-agents.js";
-import { FaultyServer, KEY, PATIENT_MS, YES } from "../faults.js";
+import { FaultyServer, KEY, NO, PATIENT_MS, YES } from "../faults.js";
 import { mcpTools, NAME, openAITools, PARAMETERS } from "./scripted.js";
 
 type Given = typeof PARAMETERS;
@@ -55,7 +55,7 @@ const CALLS: Record<string, (remit: Remit, ran: unknown[], given: Given) => Prom
   mcpServer: (remit, ran, given) => throughMcp(ran, given, ([near, far]) => [near, guardServer(far, remit, "desk")]),
   async claudeHook(remit, ran, given) {
     const event = { tool_name: NAME, tool_input: given, session_id: "s1" };
-    const said: any = await remitHooks(remit, "desk").PreToolUse[0]!.hooks[0]!(event);
+    const said: any = await remitHooks(remit, "desk", { allowed: "allow" }).PreToolUse[0]!.hooks[0]!(event);
     ran.push(said.hookSpecificOutput.updatedInput);
   },
   async claudeCanUseTool(remit, ran, given) {
@@ -92,6 +92,16 @@ for (const [name, call] of Object.entries(CALLS)) {
     server.close();
   });
 }
+
+test("claudeHook: what Remit allows is left to the SDK's own permissions, unless the program says otherwise", async () => {
+  const server = await FaultyServer.start([YES, NO]);
+  const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+  const [hook] = remitHooks(remit, "desk").PreToolUse[0]!.hooks;
+  const event = { tool_name: NAME, tool_input: PARAMETERS, session_id: "s1" };
+  assert.deepEqual(await hook!(event), {});
+  assert.equal(((await hook!(event)) as any).hookSpecificOutput.permissionDecision, "deny");
+  server.close();
+});
 
 for (const text of ['{"amount": 1, "Amount": 9000}', '{"amount": 1, "amount": 9000}', '{"amount": 9007199254740993}']) {
   test(`openAIAgents: arguments that can be read in two ways are not judged: ${text}`, async () => {
