@@ -13,7 +13,9 @@ from msgspec import Meta, Struct
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PREFIX = "REMIT_"
-SECRETS = frozenset({"bootstrap_key", "oidc_client_secret", "redis_url", "secret"})
+SECRETS = frozenset(
+    {"bootstrap_key", "oidc_client_secret", "redis_url", "secret", "slack_bot_token", "slack_signing_secret"}
+)
 """Settings whose values are never shown: a URL may contain a password."""
 MIN_SECRET_BYTES = 32
 OF_CLIENTS = frozenset({"REMIT_URL", "REMIT_API_KEY"})
@@ -119,6 +121,17 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     webhook_networks: str = ""
     """Non-public networks that webhooks may reach, and keys of issuers may be in, comma-separated."""
+
+    slack_signing_secret: Annotated[str, Meta(pattern="^[!-~]{16,}$", description="printable ASCII")] | None = None
+    """Signing secret of a Slack app in which people decide. Needs `REMIT_SLACK_BOT_TOKEN` and `REMIT_OIDC_ISSUER`."""
+
+    slack_bot_token: Annotated[str, Meta(pattern="^[!-~]+$", description="printable ASCII")] | None = None
+    """The token of that app's bot, with which Remit asks Slack whose mail address it is that decides."""
+
+    slack_api: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] = (
+        "https://slack.com/api"
+    )
+    """Where Slack's methods are; `https://slack-gov.com/api` for GovSlack."""
 
     ext_authz_headers: Annotated[
         str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z, -]*$", description="names of headers, comma-separated")
@@ -338,12 +351,18 @@ def _listed(text: str) -> list[str]:
 
 def _require_provider(settings: Settings) -> None:
     """Raise SettingsError if a setting of the identity provider needs another one, which is not set."""
-    needs = {"oidc_issuer": ("oidc_client_id", "oidc_scopes", "public_url"), "oidc_only": ("oidc_issuer",)}
+    needs = {
+        "oidc_issuer": ("oidc_client_id", "oidc_scopes", "public_url"),
+        "oidc_only": ("oidc_issuer",),
+        "slack_signing_secret": ("slack_bot_token", "oidc_issuer"),
+    }
     for given, needed in needs.items():
         for name in needed if getattr(settings, given) else ():
             if not getattr(settings, name):
                 raise SettingsError(f"{PREFIX}{given.upper()} needs {PREFIX}{name.upper()}, which is not set")
     # An embedded store has a secret of its own.
+    if settings.slack_signing_secret and settings.redis_url and not settings.secret:
+        raise SettingsError(f"{PREFIX}SLACK_SIGNING_SECRET needs {PREFIX}SECRET, to sign what buttons say")
     if settings.oidc_issuer and settings.redis_url and not (settings.secret or settings.oidc_client_secret):
         raise SettingsError(f"{PREFIX}OIDC_ISSUER needs {PREFIX}SECRET or {PREFIX}OIDC_CLIENT_SECRET, to sign cookies")
 

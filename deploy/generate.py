@@ -24,7 +24,7 @@ from app.settings import Settings  # noqa: E402
 CHART = ROOT / "deploy/helm/remit"
 OF_THE_CHART = frozenset(
     {"host", "port", "workers", "compact", "redis_url", "data_dir", "secret", "bootstrap_key", "oidc_client_secret"}
-    | {"checkpoint_key_file"}
+    | {"checkpoint_key_file", "slack_bot_token", "slack_signing_secret"}
 )
 """Settings that the chart gives itself, or that belong into the Secret."""
 

@@ -39,6 +39,8 @@ ARGV[21]      decided_by      JSON of who decides, for the log and for people
 ARGV[22]      groups          who may decide: a line for each demand, with groups, separated by tabs, in one of which the
                               person must be; "" = anybody
 ARGV[23]      fresh_s         how old the person's sign-in may be, s; "" = any, and a key may decide
+ARGV[24]      counts_idle     "1" = somebody else vouches for the person, so their session counts until it ends in any
+                              case; "" = it must not be idle
 
 RETURNS       {status, state, version}
   done        the verdict is in the log; state is that of the approval: pending while more people must approve
@@ -60,7 +62,7 @@ TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS >= 11 and #ARGV == 23, 'ARITY')
+assert(#KEYS >= 11 and #ARGV == 24, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local open, agent_open, key_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
@@ -72,7 +74,7 @@ local backlog_max, time_us = tonumber(ARGV[12]), tonumber(ARGV[1])
 local agent_id, tool_name, asked_by, required = ARGV[13], ARGV[14], ARGV[15], tonumber(ARGV[16])
 local max_uses, most_valid_ms = tonumber(ARGV[17]), tonumber(ARGV[18])
 local policy_id, rule, decided_by = ARGV[19], ARGV[20], ARGV[21]
-local groups, fresh_s = ARGV[22], tonumber(ARGV[23])
+local groups, fresh_s, counts_idle = ARGV[22], tonumber(ARGV[23]), ARGV[24] == '1'
 
 if not time_us then
   local clock = call('TIME')
@@ -82,13 +84,14 @@ local time_ms = math.floor(time_us / 1000)
 local time_ms_text = string.format('%.0f', time_ms)
 
 local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by', 'root', 'person', 'groups',
-  'authenticated_s')
+  'authenticated_s', 'ends_ms')
 local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'uses_left', 'granted_ms', 'said',
   'approved_by', 'asked_sequence', 'approvers_made_by')
 local state, version = stored[1], tonumber(stored[2] or 1)
 local function refuse(status) return {status, state or '', version} end
 
-if not caller[1] or (caller[2] and not (time_ms < tonumber(caller[2]))) then return refuse('revoked') end
+local ends_ms = counts_idle and caller[9] or caller[2]
+if not caller[1] or (ends_ms and not (time_ms < tonumber(ends_ms))) then return refuse('revoked') end
 if not state then return refuse('missing') end
 if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') end
 if state ~= 'pending' then return refuse('decided') end

@@ -19,7 +19,7 @@ from app.errors import (
     Unauthorized,
 )
 from app.model.access_requests import StoredCallback
-from app.model.actors import Actor
+from app.model.actors import Actor, Via
 from app.model.approvals import (
     OPEN,
     Approval,
@@ -173,6 +173,7 @@ class Approvals:
             msgspec.json.encode(Person.of(by)),
             "" if approval.approvers is UNSET else "\n".join("\t".join(each.groups) for each in approval.approvers),
             "" if approval.fresh is UNSET else approval.fresh,
+            "1" if by.via is Via.SLACK else "",
         ]
         raw_reply = await self._client.run(DECIDE_APPROVAL, [keyspace.key(by.id), *keys.values(), *basis], args)
         reply = check_reply(DECIDE_APPROVAL, raw_reply)

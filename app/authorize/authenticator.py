@@ -2,17 +2,19 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.actors import Via
 from app.model.api_keys import SESSION_TYPE, TOKEN_TYPE, Caller, Scope, SessionFrom, digest_of
 from app.model.identity_provider import GroupGrants
+from app.model.sign_ins import SignIn
 from app.redis_client.client import Client
 from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import CHECK_KEY
-from app.store.keyspace import Keyspace, key_pointer
+from app.store.keyspace import Keyspace, key_pointer, keyspace_of
 
+_NO_SCOPE = "The session has no scope that the settings of this service still give it"
 _TOLD_MAX = 1_000
 _SESSION_CACHED_S = 60.0
 CALLERS_CACHED = 10_000
@@ -141,11 +143,10 @@ class Authenticator:
                     name, root, via, person, issuer, groups = named
                     used = Via(via or Via.KEY)
                 if person:
-                    called = await client.call("HGET", keyspace.workspace, "name") or ""
-                    granted = self._granted.left_of(granted, issuer, called, groups.split("\n"))
+                    granted = await self._left(client, workspace_id, granted, issuer, groups.split("\n"))
                     if not granted:
                         self._drop(digest)
-                        raise Unauthorized("The session has no scope that the settings of this service still give it")
+                        raise Unauthorized(_NO_SCOPE)
                 bound = frozenset(agents.split(",")) if agents else None
                 caller = Caller(
                     workspace_id, key_id, granted, bound, session,
@@ -160,6 +161,20 @@ class Authenticator:
                 raise ApiKeyExpired(f"The {_kind(raw_key)} has expired")
         self._drop(digest)
         raise Unauthorized(f"The {_kind(raw_key)} is unknown or has been revoked")
+
+    async def elsewhere(self, workspace_id: str, session: SignIn, via: Via) -> Caller:
+        """The caller that the person of a session is where another service vouches for them. Raises Unauthorized."""
+        granted = await self._left(self._client, workspace_id, session.scopes, session.issuer, session.groups)
+        if not session.person or not granted:
+            raise Unauthorized(_NO_SCOPE)
+        return Caller(workspace_id, session.id, granted, name=session.name, via=via, person=session.person)
+
+    async def _left(
+        self, client: Client, workspace_id: str, scopes: Iterable[Scope], issuer: str, groups: Iterable[str]
+    ) -> frozenset[Scope]:
+        """The scopes of a person's session that the settings of this service still give it."""
+        called = await client.call("HGET", keyspace_of(workspace_id).workspace, "name") or ""
+        return self._granted.left_of(scopes, issuer, called, groups)
 
     def _drop(self, digest: str) -> None:
         self._remembered.pop(digest, None)

@@ -24,7 +24,7 @@ from app.identity.tokens import (
 )
 from app.language.visible import is_hidden
 from app.model.identity_provider import GroupScopes, parse_group_scopes, scopes_by_workspace
-from app.model.sign_ins import Identity, SignOut
+from app.model.sign_ins import Identity, SignOut, is_address
 from app.settings import PREFIX, Settings, SettingsError
 
 REFRESH_S = 3600.0
@@ -200,6 +200,7 @@ class Provider:
             sid=sid if isinstance(sid, str) else "",
             authenticated_s=authenticated_s(claims),
             id_token=id_token,
+            address=_address_in(claims),
             issued_s=int(claims["iat"]),
         )
 
@@ -252,6 +253,13 @@ class Provider:
             self._problem = error.message
             raise
         self._read_s = self._now_s()
+
+
+def _address_in(claims: dict[str, Any]) -> str:
+    """The person's mail address in lower case; "" unless the provider says that it has verified it."""
+    address = claims.get("email")
+    is_verified = claims.get("email_verified") is True and isinstance(address, str) and is_address(address)
+    return str(address).lower() if is_verified else ""
 
 
 def _name_in(claims: dict[str, Any]) -> str:

@@ -6,11 +6,14 @@ from msgspec import Struct
 
 
 class Via(StrEnum):
-    """How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), or with a `key`."""
+    """How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), with a `key`, or in
+    `slack`, where whoever has signed in elsewhere decides.
+    """
 
     CONSOLE = "console"
     CLI = "cli"
     KEY = "key"
+    SLACK = "slack"
 
 
 class ActorKind(StrEnum):

@@ -104,8 +104,8 @@ class Person(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     key_id: The API key or session that they used.
     name: Of the key, or of who had signed in.
-    via: How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; left out = it
-    was not recorded.
+    via: How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; `slack` = in
+    Slack, by the session that this person has here; left out = it was not recorded.
     person: Who had signed in with the identity provider, the same at every sign-in; left out = nobody.
     """
 

@@ -1,5 +1,6 @@
 """Sign-ins: sessions of people, each an API key that ends soon."""
 
+import re
 import secrets
 import uuid
 from typing import Any
@@ -35,6 +36,7 @@ class SignIn(Struct, frozen=True, kw_only=True):
     sid: the provider's own session.
     authenticated_s: when the provider last saw the person's credentials, s since the epoch.
     id_token: what the provider said about them, with which they sign out there too; "" = not kept. It opens nothing.
+    address: their mail address in lower case, if the provider has verified it; "" = it has not.
     """
 
     id: str
@@ -52,6 +54,7 @@ class SignIn(Struct, frozen=True, kw_only=True):
     sid: str = ""
     authenticated_s: int | None = None
     id_token: str = ""
+    address: str = ""
 
     def root(self, workspace_id: str) -> str:
         """Whose it is (`ApiKey.root`), "" = its key's holder.
@@ -86,6 +89,7 @@ class Identity(Struct, frozen=True, kw_only=True):
     sid: str = ""
     authenticated_s: int | None = None
     id_token: str = ""
+    address: str = ""
     issued_s: int = 0
 
 
@@ -111,6 +115,10 @@ class WaitingSignIn(Struct, frozen=True):
     claims: dict[str, Any]
     id_token: str
     to: str
+
+
+is_address = re.compile(r"[!-?A-~]{1,64}@[0-9A-Za-z.-]{1,255}", re.ASCII).fullmatch
+"""A mail address that is plain ASCII: any other could be taken for one that looks the same."""
 
 
 def new_session_token() -> str:

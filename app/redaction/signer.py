@@ -17,6 +17,7 @@ class Purpose(StrEnum):
     QUESTION = "question"
     REMEMBERED = "remembered"
     SIGN_IN = "sign-in"
+    SLACK = "button in Slack"
 
 
 class Signer:

@@ -255,6 +255,10 @@ class Keyspace:
         """String: when the person, or the session of the identity provider, with this SHA-256 signed out there, s."""
         return f"{self._prefix}signed-out:{digest}"
 
+    def addressed(self, digest: str) -> str:
+        """String: the id of the newest session of whoever has the verified mail address with this SHA-256."""
+        return f"{self._prefix}addressed:{digest}"
+
     def issuer_keys(self, name: str) -> str:
         """Hash: the public keys that were last read from an issuer, and when."""
         return f"{self._prefix}issuers:keys:{name}"

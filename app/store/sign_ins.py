@@ -76,6 +76,7 @@ class SignIns:
                 sid=identity.sid,
                 authenticated_s=identity.authenticated_s,
                 id_token=identity.id_token,
+                address=identity.address,
             )
             known, token = maker.get("sign_ins", ""), new_session_token()
             in_use = await self._in_use(keyspace, known.split(), now_ms)
@@ -94,6 +95,9 @@ class SignIns:
             keys += _sign_outs(keyspace, identity.person, identity.sid)
             status = check_reply(PUT_SIGN_IN, await self._client.run(PUT_SIGN_IN, keys, args))[0]
             if status == "done":
+                if session.person and session.address:
+                    newest = keyspace.addressed(digest_of(session.address))
+                    await self._client.change("SET", newest, session.id, "PXAT", ends_ms)
                 return session, token
             await self._client.call("DEL", pointer)
             require_actor(status)
@@ -106,6 +110,17 @@ class SignIns:
         """The session with this id; None if there is none, which is so for an API key."""
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).key(session_id)))
         return session_of(record) if "ends_ms" in record else None
+
+    async def of_address(self, workspace_id: str, address: str) -> SignIn | None:
+        """The newest session of the person with this verified mail address; None if it has ended, or was signed out.
+
+        It counts until it ends in any case, also while it is idle.
+        """
+        keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
+        session_id = await self._client.call("GET", keyspace.addressed(digest_of(address.lower())))
+        session = None if session_id is None else await self.get(workspace_id, session_id)
+        counts = session is not None and session.address == address.lower() and now_ms < session.ends_ms
+        return session if counts else None
 
     async def each(
         self, workspace_id: str, limit: int | None = None, offset: int = 0, *, skip_unreadable: bool = False
@@ -241,6 +256,7 @@ def session_of(record: dict[str, str]) -> SignIn:
             sid=record.get("sid", ""),
             authenticated_s=number_or_none(record.get("authenticated_s")),
             id_token=record.get("id_token", ""),
+            address=record.get("address", ""),
             last_used_ms=number_or_none(record.get("last_used_ms")),
         )
 
@@ -257,6 +273,7 @@ def _record(workspace_id: str, session: SignIn, digest: str, maker: dict[str, st
         fields += ("person", session.person, "groups", "\n".join(session.groups))
         fields += ("issuer", session.issuer, "sid", session.sid)
         fields += ("id_token", session.id_token) if session.id_token else ()
+        fields += ("address", session.address) if session.address else ()
     if session.authenticated_s is not None:
         fields += ("authenticated_s", session.authenticated_s)
     return fields

@@ -1,28 +1,30 @@
 """One attempt to deliver one event, and the wait that its receiver asks for."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
 from urllib.parse import unquote
 
-import httpcore
 import msgspec
 from msgspec import Raw, Struct
 from standardwebhooks import Webhook as Signing
 
 from app.model.api_keys import without_raw_keys
+from app.model.approvals import ApprovalStatus
 from app.model.fields import Count
 from app.model.text import CONTAINS_A_KEY
 from app.model.webhooks import Webhook, WebhookEvent, WebhookFormat
-from app.outgoing_http import Unanswered, request
+from app.outgoing_http import Unanswered
 from app.settings import Settings
 from app.webhooks.attempts import LONGEST_MS
-from app.webhooks.destinations import CheckedBackend, Destination, Lookups, Refused, destination_of
+from app.webhooks.destinations import PermittedRequests, Refused
 from app.webhooks.secrets import Secrets
-from app.webhooks.slack import slack_message
+from app.webhooks.slack import review_buttons, slack_message
+from app.webhooks.slack_app import slack_app
 from app.webhooks.teams import teams_message
+from app.webhooks.told import calls_of
 
 MOST_S = LONGEST_MS // 1000
 """The longest wait, whatever the receiver asks for: by mistake, it could ask for years."""
@@ -52,7 +54,6 @@ _MESSAGES = {WebhookFormat.SLACK: slack_message, WebhookFormat.TEAMS: teams_mess
 ATTEMPT_S = 15.0
 """The time limit of an attempt in seconds, from looking up the name to the head of the answer."""
 _REDIRECTS = range(300, 400)
-_Head = tuple[int, Sequence[tuple[bytes, bytes]]]
 
 
 class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -93,9 +94,9 @@ class Delivery:
     def __init__(self, settings: Settings, secrets: Secrets, attempt_s: float = ATTEMPT_S) -> None:
         self._secrets = secrets
         self._attempt_s = attempt_s
-        self._lookups = Lookups()
-        self._allow_http = settings.webhook_http
-        self._networks = settings.webhook_private_networks
+        self._requests = PermittedRequests(settings)
+        self.slack = slack_app(settings, secrets.signer, self._requests)
+        """The app in which people decide; None = nobody decides in Slack."""
         pages = "console" if settings.console else "v1"
         self._approvals_url = settings.public_url and f"{settings.public_url.rstrip('/')}/{pages}/approvals/"
         self.public_url = settings.public_url
@@ -107,7 +108,7 @@ class Delivery:
         """
         if any(without_raw_keys(written) != written for written in (url, unquote(url))):
             raise Refused(CONTAINS_A_KEY)
-        destination_of(url, allow_http=self._allow_http, networks=self._networks)
+        self._requests.check(url)
 
     async def send(self, workspace_id: str, webhook: Webhook, event_id: str, body: bytes) -> Attempt:
         """Make one POST. body: the event as JSON with its type and data; the webhook's format may change it."""
@@ -115,11 +116,11 @@ class Delivery:
         status: int | None = None
         wait_s: int | None = None
         try:
-            where = destination_of(webhook.url, allow_http=self._allow_http, networks=self._networks)
-            content = self._content(webhook, body)
-            headers = self._headers(workspace_id, webhook, where, event_id, content)
-            status, answered = await self._post(workspace_id, where, headers, content)
-            wait_s = wait_asked_for(status, answered, datetime.now(UTC))
+            content = self._content(workspace_id, webhook, body)
+            headers = self._headers(workspace_id, webhook, event_id, content)
+            answer = await self._requests.post(workspace_id, webhook.url, headers, content, seconds=self._attempt_s)
+            status = answer.status
+            wait_s = wait_asked_for(status, answer.headers, datetime.now(UTC))
             error = _problem(status) if wait_s is None else f"{_problem(status)} and asked to wait {wait_s} s"
         except Refused as refused:
             error = f"the address {refused}"
@@ -138,7 +139,7 @@ class Delivery:
             retry_after_seconds=wait_s,
         )
 
-    def _content(self, webhook: Webhook, body: bytes) -> bytes:
+    def _content(self, workspace_id: str, webhook: Webhook, body: bytes) -> bytes:
         written = _written(body)
         if written.type == WebhookEvent.ACCESS_REQUEST_COMPLETED:
             return bytes(written.data)  # the form of a callback is the standard's, whatever the webhook's is
@@ -146,11 +147,12 @@ class Delivery:
             return body
         event = msgspec.json.decode(body)
         message = _MESSAGES[webhook.format](event["type"], event["data"], self._approvals_url)
+        if webhook.format is WebhookFormat.SLACK and self.slack is not None:
+            pending = [each for each in calls_of(event["data"]) if each.get("status") == ApprovalStatus.PENDING]
+            message["blocks"] += review_buttons([self.slack.review_value(workspace_id, each["id"]) for each in pending])
         return msgspec.json.encode(message)
 
-    def _headers(
-        self, workspace_id: str, webhook: Webhook, where: Destination, event_id: str, content: bytes
-    ) -> list[tuple[str, str]]:
+    def _headers(self, workspace_id: str, webhook: Webhook, event_id: str, content: bytes) -> list[tuple[str, str]]:
         """The headers of Standard Webhooks. Raises ValueError if there is no secret to sign with."""
         now = datetime.now(UTC)
         secrets = self._secrets.signing(workspace_id, webhook, int(now.timestamp() * 1000))
@@ -158,24 +160,12 @@ class Delivery:
             raise ValueError("there is no secret to sign with; is REMIT_SECRET set?")
         text = content.decode()
         return [
-            ("Host", where.authority),
             ("Content-Type", "application/json"),
-            ("Content-Length", str(len(content))),
             ("User-Agent", "Remit-Webhooks"),
-            ("Connection", "close"),
             ("webhook-id", event_id),
             ("webhook-timestamp", str(int(now.timestamp()))),
             ("webhook-signature", " ".join(Signing(each).sign(event_id, now, text) for each in secrets)),
         ]
-
-    async def _post(
-        self, workspace_id: str, where: Destination, headers: list[tuple[str, str]], content: bytes
-    ) -> _Head:
-        """Send it and return status and headers. Redirects are not followed, and the answer's body is not read."""
-        url = httpcore.URL(scheme=where.scheme, host=where.host, port=where.port, target=where.target)
-        backend = CheckedBackend(self._lookups, workspace_id, self._networks)
-        answer = await request("POST", url, headers, content, seconds=self._attempt_s, most=0, backend=backend)
-        return answer.status, answer.headers
 
 
 def _problem(status: int) -> str:

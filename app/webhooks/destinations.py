@@ -17,7 +17,9 @@ from msgspec import Struct
 from app.language.ambiguous import Ambiguous
 from app.language.hosts import canonical_host, stands_for_ipv4
 from app.model.webhooks import URL_MAX
+from app.outgoing_http import Answer, request
 from app.runtime.fairness.loop_turns import WorkspaceSlots
+from app.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -172,3 +174,33 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
                 "REMIT_WEBHOOK_NETWORKS can allow it"
             ) from None
         return list(dict.fromkeys(addresses))
+
+
+class PermittedRequests:
+    """Sends requests only to where the settings permit: the URL is checked, and each address that its name has."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._allow_http = settings.webhook_http
+        self._networks = settings.webhook_private_networks
+        self._lookups = Lookups()
+
+    def check(self, url: str) -> Destination:
+        """Where the URL leads. Raises Refused if that alone shows that nothing may be sent there."""
+        return destination_of(url, allow_http=self._allow_http, networks=self._networks)
+
+    async def post(
+        self,
+        workspace_id: str,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        content: bytes,
+        *,
+        seconds: float,
+        most: int = 0,
+    ) -> Answer:
+        """The answer to a POST, for a workspace. seconds, most: as for `request`. Raises Refused, Unanswered."""
+        where = self.check(url)
+        target = httpcore.URL(scheme=where.scheme, host=where.host, port=where.port, target=where.target)
+        sent = [("Host", where.authority), ("Content-Length", str(len(content))), ("Connection", "close"), *headers]
+        backend = CheckedBackend(self._lookups, workspace_id, self._networks)
+        return await request("POST", target, sent, content, seconds=seconds, most=most, backend=backend)

@@ -13,11 +13,11 @@ class Secrets:
     """The signing secrets of a workspace's webhooks."""
 
     def __init__(self, signer: Signer) -> None:
-        self._signer = signer
+        self.signer = signer
 
     def new(self, number: int, supplied: str | None) -> WebhookSecret:
         """The secret with this number. Without REMIT_SECRET to derive it from, the store must keep it."""
-        if supplied is None and self._signer.mac(Purpose.WEBHOOK, b"") is None:
+        if supplied is None and self.signer.mac(Purpose.WEBHOOK, b"") is None:
             supplied = _written(secrets.token_bytes(_BYTES))
         return WebhookSecret(number, supplied)
 
@@ -36,7 +36,7 @@ class Secrets:
         return signing
 
     def _derived(self, workspace_id: str, webhook_id: str, number: int) -> list[str]:
-        macs = self._signer.macs(Purpose.WEBHOOK, f"{workspace_id} {webhook_id} {number}".encode())
+        macs = self.signer.macs(Purpose.WEBHOOK, f"{workspace_id} {webhook_id} {number}".encode())
         return [_written(bytes.fromhex(each)) for each in macs]
 
 

@@ -7,7 +7,11 @@ agent and tool, without markup.
 from collections.abc import Sequence
 from typing import Any
 
-from app.webhooks.told import calls_of, facts_of, listings_of, notified, shown, title_of
+from app.model.usual import Usual
+from app.webhooks.slack_app import APPROVE, DENY, REVIEW
+from app.webhooks.told import calls_of, compared_lines, facts_of, listings_of, notified, shown, title_of
+
+_BUTTON_MAX, _SENTENCE_MAX = 70, 2_000
 
 
 def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = None) -> dict[str, Any]:
@@ -40,6 +44,42 @@ def call_elements(data: dict[str, Any]) -> list[dict[str, Any]]:
         for heading, lines in listings_of(call):
             elements += [_section([(heading, "")]), preformatted(lines)]
     return elements
+
+
+def review_buttons(values: Sequence[str]) -> list[dict[str, Any]]:
+    """A button for each call, which shows it to whoever presses it; no block without a call."""
+    words = ["Decide…"] if len(values) == 1 else [f"Decide call {number}…" for number in range(1, len(values) + 1)]
+    named = [f"{REVIEW}_{number}" for number in range(len(values))]
+    buttons = [_button(name, word, value) for name, word, value in zip(named, words, values, strict=True)]
+    return [{"type": "actions", "elements": buttons}] if buttons else []
+
+
+def review_message(data: dict[str, Any], usual: Usual, decide_value: str, url: str) -> dict[str, Any]:
+    """The call as it is now, for one person: compared with others, and with the buttons that decide it.
+
+    data: as of the event `approval.requested`. url: of the approval's page.
+    """
+    call = data["approval"]
+    told = [*call_elements(data), _section([("Compared with other calls", "")]), preformatted(compared_lines(usual))]
+    what = f"{call['toolName']} for {data['agentName'] or call['agentId']}"
+    buttons = [
+        _button(APPROVE, f"Approve {what}", decide_value, style="primary"),
+        _button(DENY, "Deny", decide_value, style="danger"),
+        {**_button("remit_open", "Open in the console", ""), "url": url},
+    ]
+    blocks = [{"type": "rich_text", "elements": told}, {"type": "actions", "elements": buttons}]
+    return {"response_type": "ephemeral", "replace_original": False, "text": "The call", "blocks": blocks}
+
+
+def only_text(text: str, *, instead: bool = False) -> dict[str, Any]:
+    """A sentence for one person, as it is; instead: in place of the message with the button that they pressed."""
+    blocks = [{"type": "section", "text": {"type": "plain_text", "text": shown(text, _SENTENCE_MAX), "emoji": False}}]
+    return {"response_type": "ephemeral", "replace_original": instead, "text": "Remit", "blocks": blocks}
+
+
+def _button(action: str, text: str, value: str, **style: str) -> dict[str, Any]:
+    words = {"type": "plain_text", "text": shown(text, _BUTTON_MAX, "…"), "emoji": False}
+    return {"type": "button", "action_id": action, "text": words, **({"value": value} if value else {}), **style}
 
 
 def _notification(data: dict[str, Any]) -> str:

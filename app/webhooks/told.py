@@ -7,8 +7,11 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec import UNSET
+
 from app.model.approvals import NOT_APPROVED, SAYS
 from app.model.text import with_hidden_shown
+from app.model.usual import GRAVE, Usual
 from app.model.webhooks import WebhookEvent
 from app.webhooks.events import LOST, TEST
 
@@ -71,6 +74,20 @@ def listings_of(call: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
         yield "What the line runs", _first_lines(_lines(commands))
     if origins := call.get("values"):
         yield "Where the values come from", _first_lines(_origins(origins))
+
+
+def compared_lines(usual: Usual) -> list[str]:
+    """What is unusual about a call, gravest first and marked, or that nothing is."""
+    if not usual.calls:
+        return ["this agent was never allowed to call this tool before"]
+    unusual = [each for each in usual.values if each.unusual is not UNSET]
+    lines = [
+        shown(f"{'!' if each.difference in GRAVE else ' '} {each.path}: {each.unusual}")
+        for each in sorted(unusual, key=lambda each: each.difference not in GRAVE)
+    ]
+    if usual.omitted:
+        lines.append(f"  {usual.omitted} more values were not compared")
+    return _first_lines([f"with the {usual.calls} latest allowed calls:", *(lines or ["  nothing is unusual"])])
 
 
 def shown(text: str, most: int = _VALUE_MAX, end: str = _SHORTENED) -> str:

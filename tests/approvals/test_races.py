@@ -40,6 +40,31 @@ RACES = {
         [races.decide_in_new_session("approved", Via.CLI)],
         {"people": 2, "signed_in": True},
     ),
+    "a person in Slack and in the console, two needed": (
+        [races.decide_in_slack("approved")],
+        [races.decide_in_new_session("approved")],
+        {"people": 2, "signed_in": True},
+    ),
+    "a person in Slack and with a command, two needed": (
+        [races.decide_in_slack("approved")],
+        [races.decide_in_new_session("approved", Via.CLI)],
+        {"people": 2, "signed_in": True},
+    ),
+    "a person in Slack and a key they made, two needed": (
+        [races.decide_in_slack("approved")],
+        [races.decide_with_child("approved", PAT)],
+        {"people": 2, "signed_in": True},
+    ),
+    "approve in Slack, deny in the console": (
+        [races.decide_in_slack("approved")],
+        [races.decide_in_new_session("denied")],
+        {"signed_in": True},
+    ),
+    "approve in Slack, end the session": (
+        [races.decide_in_slack("approved")],
+        [races.end_sessions],
+        {"signed_in": True},
+    ),
     "a person and the successor of a key they made, two needed": (
         [decide("approved", PAT)],
         [races.decide_with_rotated_child("approved", PAT)],

@@ -40,6 +40,7 @@ RUN_BY = {
     "docs/shadow.md": "tests/readme/test_pages.py",
     "docs/shell-lines.md": "tests/shell/test_shell_lines_page.py",
     "docs/sign-in.md": "tests/readme/test_pages.py",
+    "docs/slack.md": "tests/approvals/test_in_slack.py",
     "docs/tools.md": "tests/readme/test_pages.py",
     "docs/users-request.md": "tests/approvals/test_users_request_page.py",
     "docs/webhooks.md": "tests/webhooks/test_page.py",

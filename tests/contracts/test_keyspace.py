@@ -215,6 +215,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
             "remit:used:<digest>",
             "remit:{<workspace_id>}:sign-ins",
             "remit:{<workspace_id>}:signed-out:<digest>",
+            "remit:{<workspace_id>}:addressed:<digest>",
             "remit:{<workspace_id>}:submission:<digest>",
             "remit:{<workspace_id>}:agent:<agent_id>:remembered:<memory>",
             "remit:{<workspace_id>}:pinned:<digest>",

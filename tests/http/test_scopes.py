@@ -17,6 +17,7 @@ SIGN_IN = {
     ("GET", "/console/callback"),
     ("POST", "/console/workspace"),
     ("POST", "/console/backchannel-logout"),
+    ("POST", "/v1/slack"),
 }
 """They prove who they are from in other ways."""
 PUBLIC = {

@@ -12,7 +12,7 @@ from approvals_world import TOOL, Clock, Clocked, InProcess
 
 from app.approvals.reaper import ApprovalReaper
 from app.errors import AppError
-from app.model.actors import Via
+from app.model.actors import Actor, ActorKind, Via
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus, ApprovalTerms, Approvers
@@ -207,13 +207,13 @@ def pat(**others):
     return Identity(**{"name": "pat", "scopes": (Scope.ADMIN,), "person": person, "groups": ("finance",), **others})
 
 
-def decide(verdict, key=ANN):
-    """A person's word, or the asker's."""
+def decide(verdict, key=ANN, by=None):
+    """A person's word, or the asker's. by: who that is elsewhere."""
 
     async def said(scene, replica):
         try:
             await replica.approvals.decide(
-                scene.workspace_id, scene.approval_id, ApprovalStatus(verdict), by=the_key(scene.keys[key])
+                scene.workspace_id, scene.approval_id, ApprovalStatus(verdict), by=by or the_key(scene.keys[key])
             )
         except AppError as error:
             return type(error).__name__, None
@@ -262,6 +262,19 @@ def decide_in_new_session(verdict, via=Via.CONSOLE):
     async def said(scene, replica):
         scene.keys.append(await replica.signed_in(scene.workspace_id, via))
         return await decide(verdict, len(scene.keys) - 1)(scene, replica)
+
+    return said
+
+
+def decide_in_slack(verdict, key=PAT):
+    """Pat says the word in Slack, by a session that has become idle meanwhile."""
+
+    async def said(scene, replica):
+        session = await replica.sign_ins.get(scene.workspace_id, scene.keys[key])
+        if session is None:
+            return "Unauthorized", None  # as `of_address` answers
+        by = Actor(session.id, session.name, ActorKind.KEY, Via.SLACK, session.person)
+        return await decide(verdict, key, by)(scene, replica)
 
     return said
 

@@ -34,6 +34,7 @@ NOT_ASKED_BY_CLIENTS = {
     ("GET", "/.well-known/authzen-configuration/x"),
 }
 BY_ANY_OTHER: set[tuple[str, str]] = {
+    ("POST", "/v1/slack"),
     ("POST", "/v1/session"),
     ("GET", "/v1/sign-in"),
     ("GET", "/console/sign-in"),

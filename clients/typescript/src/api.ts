@@ -257,6 +257,12 @@ export interface paths {
         /** List approvals, waiting and decided */
         get: operations["get_approvals"];
     };
+    "/v1/slack": {
+        parameters: {
+        };
+        /** Take what somebody pressed in Slack */
+        post: operations["post_slack"];
+    };
     "/v1/approvals/stream": {
         parameters: {
         };
@@ -3228,7 +3234,7 @@ export interface components {
             keyId: string;
             /** @description Of the key, or of who had signed in. */
             name: string;
-            /** @description How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; left out = it was not recorded. */
+            /** @description How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; `slack` = in Slack, by the session that this person has here; left out = it was not recorded. */
             via?: components["schemas"]["Via"];
             /**
              * Format: uuid
@@ -3237,10 +3243,11 @@ export interface components {
             person?: string;
         };
         /**
-         * @description How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), or with a `key`.
+         * @description How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), with a `key`, or in
+         *     `slack`, where whoever has signed in elsewhere decides.
          * @enum {string}
          */
-        Via: "cli" | "console" | "key";
+        Via: "cli" | "console" | "key" | "slack";
         /** @description One line of the answer; each has one of these fields. */
         ReplayLine: {
             /** @description How far it has come; about once a second. */
@@ -5978,6 +5985,18 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Approval"][];
+                };
+            };
+        };
+    };
+    post_slack: {
+        parameters: {
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
                 };
             };
         };
