@@ -14,9 +14,9 @@ from app.cli.output import ANSWER_IS_NO, print_json
 if TYPE_CHECKING:
     from app.cli.policy_flips import FileChange
     from app.cli.policy_sets import Sets
+    from app.model.comparisons import PolicyComparison
     from app.model.policies import Owner
     from app.model.replays import ReplayReport
-    from app.policy_tools.compare.meaning import Meaning
     from app.policy_tools.files.policy_file import ReadFile
 
 MANAGED_ELSEWHERE = "managed_elsewhere"
@@ -163,15 +163,15 @@ def _preview(
     _end(is_any and exit_code, meant, fail_on)
 
 
-def _meanings(changed: "Sequence[FileChange]", sets: "Sets | None") -> "dict[str, Meaning]":
+def _meanings(changed: "Sequence[FileChange]", sets: "Sets | None") -> "dict[str, PolicyComparison]":
     from app.cli.policy_meaning import meanings
 
     return meanings(changed, sets)
 
 
-def _end(is_no: bool, meant: "dict[str, Meaning] | None", fail_on: str | None) -> None:
+def _end(is_no: bool, meant: "dict[str, PolicyComparison] | None", fail_on: str | None) -> None:
     """Exit with 3 if the answer is no."""
-    is_loosened = any(flip.is_loosened for each in (meant or {}).values() for flip in each.flips)
+    is_loosened = any(each.is_loosened for each in (meant or {}).values())
     if is_no or (fail_on and is_loosened):
         raise click.exceptions.Exit(ANSWER_IS_NO)
 
@@ -269,7 +269,7 @@ def _apply(sets: "Sets", file_change: "FileChange", *, prune: bool, source: str 
 
 def _print(
     changed: "Sequence[FileChange]", form: str, reports: "dict[str, ReplayReport] | None",
-    meant: "dict[str, Meaning] | None" = None,
+    meant: "dict[str, PolicyComparison] | None" = None,
 ) -> None:  # fmt: skip
     from app.cli.policy_flips import flips_as_json, flips_as_markdown, flips_as_text
     from app.policy_tools.files.comparison import as_markdown, as_text
@@ -284,7 +284,7 @@ def _print(
         click.echo(line)
 
 
-def _in_meaning(meant: "dict[str, Meaning]", form: str) -> Iterator[str]:
+def _in_meaning(meant: "dict[str, PolicyComparison]", form: str) -> Iterator[str]:
     if not meant:
         return
     from app.cli.policy_meaning import markdown_lines, terminal_lines

@@ -13,8 +13,8 @@ from app.model.text import with_hidden_shown
 from app.policy_tools.files.comparison import COMMENT_LENGTH, Difference, as_code
 
 if TYPE_CHECKING:
+    from app.model.comparisons import PolicyComparison
     from app.model.replays import ReplayReport
-    from app.policy_tools.compare.meaning import Meaning
     from app.policy_tools.files.policy_file import ReadFile
 
 
@@ -70,7 +70,7 @@ def flips_as_markdown(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
 def flips_as_json(
     differences: Sequence[Difference],
     reports: "Mapping[str, ReplayReport] | None",
-    meant: "Mapping[str, Meaning] | None",
+    meant: "Mapping[str, PolicyComparison] | None",
 ) -> list[dict[str, Any]]:
     """The differences; each with the report of its `replay` and with its `meaning`, if asked for; null = no change."""
     import msgspec
@@ -81,8 +81,6 @@ def flips_as_json(
         if reports is not None:
             plain["replay"] = msgspec.to_builtins(reports.get(each.owner))
         if meant is not None:
-            from app.cli.policy_meaning import as_plain
-
-            plain["meaning"] = as_plain(meant[each.owner]) if each.owner in meant else None
+            plain["meaning"] = msgspec.to_builtins(meant.get(each.owner))
         shown.append(plain)
     return shown

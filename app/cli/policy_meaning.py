@@ -1,18 +1,20 @@
 """What applying policy files means for calls, and files compared with other files instead of with a store."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
+from app.cli.output import counted
 from app.cli.policy_flips import FileChange
+from app.model.comparisons import PolicyComparison, PolicyFlip
 from app.model.policies import WORKSPACE, Owner, Policy
 from app.model.policy_sets import PolicyChange, PolicySet, settle
 from app.model.rules import ToolGrant
 from app.model.text import with_hidden_shown
-from app.model.times import rfc3339
-from app.policy_tools.compare.meaning import Flip, Meaning, compare_meaning
+from app.policy_tools.compare.meaning import compare_meaning
 from app.policy_tools.files.comparison import COMMENT_LENGTH, as_code, compare, up_to
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def _owner(read: "ReadFile") -> Owner:
     return Owner(read.file.agent_ref, read.file.group_name)
 
 
-def meanings(files: Sequence[FileChange], sets: "Sets | None") -> dict[str, Meaning]:
+def meanings(files: Sequence[FileChange], sets: "Sets | None") -> dict[str, PolicyComparison]:
     """What each file that changes something means, by owner; all files are applied at once.
 
     sets: has the policies of owners without a file; None if there are none. An agent's are judged with those of its
@@ -92,38 +94,27 @@ def _both_sides(changes: Sequence[PolicyChange]) -> _Both:
     return [each.before for each in changes if each.before is not None], named
 
 
-def as_plain(meaning: Meaning) -> dict[str, Any]:
-    """The meaning for programs."""
-    flips = [
-        {
-            "from": flip.before.result,
-            "to": flip.after.result,
-            "tool": flip.tool,
-            "like": flip.like,
-            "parameters": flip.call.parameters,
-            "context": flip.call.context,
-            "at": rfc3339(flip.at_us // 1000),
-            "full": flip.full or None,
-            "before": flip.before.reason,
-            "after": flip.after.reason,
-        }
-        for flip in meaning.flips
-    ]
-    plain: dict[str, Any] = msgspec.to_builtins(
-        {"flips": flips, "tools": meaning.kinds, "calls": meaning.tried, "complete": False}
-    )
-    return plain
-
-
-def terminal_lines(meaning: Meaning) -> Iterator[str]:
+def terminal_lines(meaning: PolicyComparison) -> Iterator[str]:
     """Lines for a terminal. Nothing in a policy can move the cursor or reorder a line."""
-    for flip in meaning.flips:
-        yield from map(with_hidden_shown, _flip_lines(flip))
-    change = "No other change" if meaning.flips else "No change"
-    yield f"{change} in {meaning.tried:,} calls of {meaning.kinds} kinds of tools; not a proof"
+    printed: set[tuple[str, bool, bytes]] = set()
+    for flip in (*meaning.flips, *meaning.limits):
+        call = flip.tool, flip.is_loosened, msgspec.json.encode(flip.parameters)
+        yield from map(with_hidden_shown, _flip_lines(flip, is_again=call in printed))
+        printed.add(call)
+    is_any = bool(printed)
+    if meaning.complete:
+        nothing = "Nothing else changes" if is_any else "Nothing changes"
+        yield f"{nothing}: {counted(meaning.tools, 'kind')} of tools, {meaning.classes:,} classes of calls. Complete."
+        return
+    tools: dict[str, list[str]] = {}
+    for doubt in meaning.because:
+        tools.setdefault(doubt.reason, []).append(doubt.tool)
+    why = "; ".join(f"{reason} ({_few(names)})" for reason, names in islice(tools.items(), _MOST_REASONS))
+    change = "No other change" if is_any else "No change"
+    yield with_hidden_shown(f"{change} in {counted(meaning.tried, 'call')}; not a proof: {why}")
 
 
-def markdown_lines(meanings_by_owner: Mapping[str, Meaning]) -> Iterator[str]:
+def markdown_lines(meanings_by_owner: Mapping[str, PolicyComparison]) -> Iterator[str]:
     """Lines for a comment on a pull request."""
     for owner, meaning in meanings_by_owner.items():
         yield ""
@@ -134,13 +125,30 @@ def markdown_lines(meanings_by_owner: Mapping[str, Meaning]) -> Iterator[str]:
         yield "````"
 
 
-def _flip_lines(flip: Flip) -> Iterator[str]:
-    given = msgspec.json.encode(flip.call.parameters).decode()
-    context = {name: each for name, each in flip.call.context.items() if name not in ("session", "request")}
-    beside = f" context {msgspec.json.encode(context).decode()}" if context else ""
+_MOST_REASONS = 4
+_MOST_TOOLS = 3
+_LONGEST = 400
+_USUAL = ("session", "request")
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_TOOLS
+    return ", ".join(names[:_MOST_TOOLS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _flip_lines(flip: PolicyFlip, *, is_again: bool) -> Iterator[str]:
+    """is_again: whether a flip with these parameters and in this direction was printed before."""
+    context = {name: each for name, each in flip.context.items() if name not in _USUAL}
+    beside = f" context {_json(context)}" if context else ""
     more = f", as {len(flip.like)} others" if len(flip.like) > 1 else f", as {flip.like[0]}" if flip.like else ""
-    yield f"{flip.before.result} → {flip.after.result}  {flip.tool} {given}{beside}{more}"
-    if flip.full:
-        yield f"  while      {flip.full}"
-    yield f"  before     {flip.before.reason}"
-    yield f"  after      {flip.after.reason}"
+    at = f", at {flip.at}" if flip.at is not None else ""
+    given = "the same" if is_again else _json(flip.parameters)
+    yield f"{flip.was} → {flip.becomes}  {flip.tool} {given}{beside}{more}{at}"
+    yield from (f"  while      {limit}" for limit in flip.limits)
+    yield f"  before     {flip.before}"
+    yield f"  after      {flip.after}"
+
+
+def _json(value: dict[str, Any]) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -282,12 +282,12 @@ def test_a_diff_says_what_a_change_means(remit, folder):
     (folder / "agents/refund-bot.yaml").write_text(text.replace("max: 500", "max: 900"))
     shown = done(remit("diff", "policies", "--meaning", "--fail-on", "loosened"), 3).splitlines()
     assert shown[shown.index("agent refund-bot, in meaning:") + 1] == '  denied → allowed  refund.create {"amount":501}'
-    assert shown[-1].endswith("; not a proof")
+    assert shown[-1] == "  Nothing else changes: 5 kinds of tools, 7 classes of calls. Complete."
     [by_agent] = [each for each in json.loads(done(remit("diff", "policies", "--meaning", "--format", "json")))
                   if each["owner"] == "agent refund-bot"]  # fmt: skip
     [flip] = by_agent["meaning"]["flips"]
     assert (flip["from"], flip["to"], flip["parameters"]) == ("denied", "allowed", {"amount": 501})
-    assert by_agent["meaning"]["complete"] is False
+    assert by_agent["meaning"]["complete"] is True
     (folder / "guard.yml").write_text(GUARD.replace("[rm]", '[rm, "refund.*"]'))
     shown = done(remit("diff", "policies", "--meaning", "--format", "markdown"))
     assert "denied → allowed" not in shown

@@ -5,6 +5,7 @@ EXAMPLES=2000 pytest tests/policy_tools/test_meaning.py looks for longer.
 
 import copy
 import json
+import random
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,11 @@ from mirror import naive
 from pdp_and_mirror import policy_of
 from profiles import examples
 
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest
+from app.model.sequences import covers
+from app.model.times import parse_time_ms
+from app.pdp import compile_agent, decide
 from app.policy_tools.compare.meaning import compare_meaning
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -33,14 +39,15 @@ def compared(before, after):
     sides = [bodies_of(before), bodies_of(after)]
     meaning = compare_meaning(*([policy_of(body) for body in bodies] for bodies in sides))
     for flip in meaning.flips:
-        if not flip.full:
-            call = {"tool_name": flip.tool, "parameters": flip.call.parameters, "context": flip.call.context}
-            judged = [
-                naive.evaluate("active", naive.enforced(bodies), call, flip.at_us, {}, looked_at(bodies, flip.at_us))
-                for bodies in sides
-            ]
-            assert [each.result for each in judged] == [flip.before.result, flip.after.result]
-        assert flip.is_loosened is (f"{flip.before.result} → {flip.after.result}" in LOOSER)
+        now_us = parse_time_ms(flip.at or "2026-11-25T12:00:00Z") * 1000
+        call = {"tool_name": flip.tool, "parameters": flip.parameters, "context": flip.context}
+        judged = [
+            naive.evaluate("active", naive.enforced(bodies), call, now_us, {}, looked_at(bodies, now_us))
+            for bodies in sides
+        ]
+        assert [each.result for each in judged] == [flip.was, flip.becomes]
+    for flip in (*meaning.flips, *meaning.limits):
+        assert flip.is_loosened is (f"{flip.was} → {flip.becomes}" in LOOSER)
     return meaning
 
 
@@ -57,7 +64,7 @@ def looked_at(bodies, now_us):
 
 def kinds(meaning):
     """The kinds of flips, by tool."""
-    return {(flip.tool, f"{flip.before.result} → {flip.after.result}") for flip in meaning.flips}
+    return {(flip.tool, f"{flip.was} → {flip.becomes}") for flip in (*meaning.flips, *meaning.limits)}
 
 
 def edited(*path, to=None, drop=False):
@@ -206,6 +213,14 @@ SUBTLE = {
     ),
     "a stop that is enabled": (edited("Emergency", "enabled", to=True), ("think", "allowed → denied")),
     "a policy in shadow": (edited("Certificates", "mode", to="shadow"), ("send_certificate", "escalated → denied")),
+    "a grant that becomes a constraint: a name can be spelled in two ways": (
+        edited(
+            "A passenger", "rules", 0,
+            to={"type": "parameter_constraint", "tools": ["transfer_to_human_agents"],
+                "parameters": {"summary": {"required": False}}},
+        ),
+        ("transfer_to_human_agents", "allowed → denied"),
+    ),
     "a priority below a stop": (edited("A passenger", "priority", to=0), None),
 }  # fmt: skip
 
@@ -216,8 +231,9 @@ def test_a_subtle_edit_is_found_with_a_call(name):
     edit, wanted = SUBTLE[name]
     after = copy.deepcopy(AIRLINE)
     edit(after)
-    found = kinds(compared(AIRLINE, after))
-    assert wanted in found if wanted is not None else not found
+    meaning = compared(AIRLINE, after)
+    assert wanted in kinds(meaning) if wanted is not None else not (meaning.flips or meaning.limits)
+    assert meaning.complete
 
 
 NOTHING = {
@@ -228,11 +244,6 @@ NOTHING = {
     ),
     "members in another order": edited(
         "Bookings", "rules", 0, "parameters", "cabin", to={"enum": ["business", "economy", "basic_economy"]}
-    ),
-    "a grant that was a constraint that demands nothing": edited(
-        "A passenger", "rules", 0,
-        to={"type": "parameter_constraint", "tools": ["transfer_to_human_agents"],
-            "parameters": {"summary": {"required": False}}},
     ),
     "an allowlist in the lowest tier": edited("Reading", "rules", 0, "type", to="tool_allowlist"),
     "a bound in other words": edited("Certificates", "rules", 0, "parameters", "amount", to={"above": 0.0, "max": 5e2}),
@@ -245,10 +256,72 @@ def test_an_edit_without_effect_reports_nothing(name):
     after = copy.deepcopy(AIRLINE)
     NOTHING[name](after)
     meaning = compared(AIRLINE, after)
-    assert meaning.flips == ()
-    assert meaning.tried > 1000
+    assert meaning.flips == meaning.limits == []
+    assert meaning.complete
 
 
+def changed_at_random(draw, policies):
+    """One value below the policies is another, or gone."""
+    places = []
+
+    def look(holder):
+        for key, value in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            places.append((holder, key))
+            if isinstance(value, dict | list):
+                look(value)
+
+    for policy in policies:
+        look(policy["rules"])
+    holder, key = draw.choice(places)
+    value = holder[key]
+    if isinstance(value, str):
+        holder[key] = draw.choice([value[1:], value[:-1], f"{value}x", value.swapcase(), value.strip("^$")])
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        holder[key] = value + draw.choice([-1, 1, 0.5, 10])
+    else:
+        del holder[key]
+
+
+@pytest.mark.slow
+def test_a_random_edit_that_flips_a_call_of_the_log_is_found_or_its_tool_is_not_called_complete():
+    """Of the examples' airline, with every call of its log and two variations of each."""
+    draw = random.Random(7)
+    logged = [json.loads(line) for line in (EXAMPLES / "data/airline.jsonl").read_text().splitlines()]
+    calls = [(each["tool"], each["arguments"]) for each in logged]
+    calls += [(tool, {**old, draw.choice([*old]): value}) for tool, old in calls if old for value in (0, "x")]
+    now_us = parse_time_ms("2026-11-25T18:00:00Z") * 1000
+    edits = flips = 0
+    while edits < EDITS:
+        after = copy.deepcopy(AIRLINE)
+        changed_at_random(draw, after)
+        try:
+            sides = [[policy_of(body) for body in bodies_of(policies)] for policies in (AIRLINE, after)]
+        except ValueError:
+            continue
+        edits += 1
+        meaning = compare_meaning(*sides)
+        found = {(tool, flip.was, flip.becomes) for flip in meaning.flips for tool in (flip.tool, *flip.like)}
+        doubted = {doubt.tool for doubt in meaning.because}
+        agents = [compile_agent(AGENT, side, lambda _: False) for side in sides]
+        patterns = [rule.tools for side in sides for policy in side for rule in policy.rules]
+        for tool, parameters in calls:
+            request = AuthorizeRequest(
+                "agent", tool, "authorize", parameters, b"", context={"session": "s"}, session="s"
+            )
+            was, becomes = (decide(agent, request, now_us).outcome.result for agent in agents)
+            if was is not becomes:
+                flips += 1
+                alike = {
+                    each
+                    for each in {flip[0] for flip in found} | doubted | {tool}
+                    if all(covers(some, each) is covers(some, tool) for some in patterns)
+                }
+                assert alike & doubted or any((each, was, becomes) in found for each in alike), (tool, parameters)
+    assert flips > EDITS
+
+
+EDITS = examples(40)
+AGENT = Agent(id="agent", name="a", created_ms=0, updated_ms=0, version="v")
 VALUES = [0, 1, 2, 3, "a", "b", "ab", "ba", True, None, [], ["a"], {}]
 CONSTRAINTS = st.sampled_from(
     [

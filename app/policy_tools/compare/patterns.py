@@ -2,17 +2,22 @@ r"""A shortest text for each combination of patterns that match it or do not, by
 
 Each pattern becomes a nondeterministic automaton over code points (Thompson's construction). The product is walked by
 breadth, so the first text of each combination is a shortest one; the alphabet is cut where a class of some pattern
-begins or ends. What RE2 reads and this does not raises Unreadable: word boundaries, Unicode classes, `(?m)`, `\Q`.
+begins or ends. Lengths and members of a list are automata, too. What RE2 reads and this does not raises Unreadable:
+word boundaries, Unicode classes, `(?m)`, `\Q`.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Any, Protocol
 
 Ranges = list[tuple[int, int]]
 _LAST = 0x10FFFF
 _MAX_STATES = 5_000
 _MAX_COPIES = 1_000
+MAX_LENGTH = 5_000
+"""Longer texts are not made."""
 _DIGITS, _WORD, _SPACE = [(48, 57)], [(48, 57), (65, 90), (95, 95), (97, 122)], [(9, 10), (12, 13), (32, 32)]
 _PERL = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 _POSIX = {
@@ -37,36 +42,58 @@ class Unreadable(ValueError):
     """A pattern with a part that these automata do not have."""
 
 
-def texts_by_match(patterns: Sequence[str], max_states: int = 20_000) -> tuple[dict[tuple[bool, ...], str], bool]:
-    """A shortest text for each combination, and True if the others are impossible. Raises Unreadable."""
-    automata = [_Automaton(pattern) for pattern in patterns]
-    alphabet = _alphabet(automata)
-    start = tuple(each.closed({each.start}, is_begin=True) for each in automata)
-    found: dict[tuple[bool, ...], str] = {}
+class Part(Protocol):
+    """One automaton of a product. A state is whatever tells apart what can still follow."""
+
+    @property
+    def cuts(self) -> Collection[int]:
+        """The code points at which a class of its characters begins."""
+
+    def begin(self) -> Hashable: ...
+
+    def after(self, state: Any, code: int) -> Hashable: ...
+
+    def finding(self, state: Any, *, is_begin: bool) -> Hashable:
+        """What the text so far comes to: for a pattern, whether it matches."""
+
+
+Findings = tuple[Hashable, ...]
+
+
+def texts_by_match(
+    patterns: Sequence[str], max_states: int = 20_000, more: Sequence[Part] = ()
+) -> tuple[dict[Findings, str], bool]:
+    """A shortest text for each combination, and True if the others are impossible. Raises Unreadable.
+
+    more: other automata, whose findings come after those of the patterns.
+    """
+    parts: list[Part] = [automaton(each) for each in patterns]
+    parts += more
+    alphabet = _alphabet(parts)
+    start = tuple(each.begin() for each in parts)
+    found: dict[Findings, str] = {}
     waiting, seen = deque([(start, "")]), {(start, True)}
     while waiting:
         states, text = waiting.popleft()
-        matches = tuple(each.matches(now, is_begin=not text) for each, now in zip(automata, states, strict=True))
+        matches = tuple(each.finding(now, is_begin=not text) for each, now in zip(parts, states, strict=True))
         found.setdefault(matches, text)
-        if len(found) == 1 << len(automata):
+        if not more and len(found) == 1 << len(parts):
             return found, True
         if len(seen) > max_states:
             return found, False
         for code in alphabet:
-            after = tuple(each.after(now, code) for each, now in zip(automata, states, strict=True))
+            after = tuple(each.after(now, code) for each, now in zip(parts, states, strict=True))
             if (after, False) not in seen:
                 seen.add((after, False))
                 waiting.append((after, text + chr(code)))
     return found, True
 
 
-def _alphabet(automata: Sequence["_Automaton"]) -> list[int]:
+def _alphabet(parts: Sequence[Part]) -> list[int]:
     """One code point of each class that no pattern tells apart, those that are easy to read first."""
     cuts = {0, 0x30, 0x3A, 0x41, 0x5B, 0x61, 0x7B, 0x7F, 0xD800, 0xE000, _LAST + 1}
-    for each in automata:
-        for edges in each.edges:
-            for ranges, _ in edges:
-                cuts.update(cut for low, high in ranges for cut in (low, high + 1))
+    for each in parts:
+        cuts.update(each.cuts)
     bounds = sorted(cuts)
     codes = [
         next((code for code in (0x61, 0x31, 0x41, 0x5F, 0x2D) if low <= code < high), low)
@@ -77,11 +104,50 @@ def _alphabet(automata: Sequence["_Automaton"]) -> list[int]:
     return sorted(codes, key=lambda code: (*(code not in each for each in readable), code))
 
 
-class _Automaton:
+class Lengths:
+    """Which of some lengths a text has at least; its finding is how many of them."""
+
+    cuts: Collection[int] = ()
+
+    def __init__(self, lengths: Collection[int]) -> None:
+        self._lengths = sorted(lengths)
+
+    def begin(self) -> int:
+        return 0
+
+    def after(self, state: int, _code: int) -> int:
+        return min(state + 1, self._lengths[-1])
+
+    def finding(self, state: int, *, is_begin: bool) -> int:  # noqa: ARG002
+        return sum(state >= each for each in self._lengths)
+
+
+class Members:
+    """Whether a text is a member of a list."""
+
+    def __init__(self, members: Collection[str]) -> None:
+        self._members = frozenset(members)
+        self._beginnings = {member[:end] for member in members for end in range(len(member) + 1)}
+        self.cuts: Collection[int] = {ord(letter) + more for member in members for letter in member for more in (0, 1)}
+
+    def begin(self) -> str | None:
+        return ""
+
+    def after(self, state: str | None, code: int) -> str | None:
+        longer = None if state is None else state + chr(code)
+        return longer if longer in self._beginnings else None
+
+    def finding(self, state: str | None, *, is_begin: bool) -> bool:  # noqa: ARG002
+        return state in self._members
+
+
+class Automaton:
     """One pattern, found anywhere. edges: by state, (code points, next state). free: (condition, next state)."""
 
     def __init__(self, pattern: str) -> None:
         self.edges: list[list[tuple[Ranges, int]]] = []
+        self._after: dict[tuple[frozenset[int], int], frozenset[int]] = {}
+        self._matches: dict[tuple[frozenset[int], bool], bool] = {}
         self._free: list[list[tuple[str, int]]] = []
         self.start = self._new()
         self.edges[self.start].append(([(0, _LAST)], self.start))
@@ -104,20 +170,36 @@ class _Automaton:
                     waiting.append(state)
         return frozenset(seen)
 
-    def matches(self, states: frozenset[int], *, is_begin: bool) -> bool:
+    def begin(self) -> frozenset[int]:
+        """The states before the first character."""
+        return self.closed({self.start}, is_begin=True)
+
+    @cached_property
+    def cuts(self) -> Collection[int]:
+        """The code points at which a class of its characters begins."""
+        ranges = (ranges for edges in self.edges for ranges, _ in edges)
+        return {cut for each in ranges for low, high in each for cut in (low, high + 1)}
+
+    def finding(self, states: frozenset[int], *, is_begin: bool) -> bool:
         """True if the text so far is one that the pattern matches."""
-        return self._found in self.closed(set(states), is_begin=is_begin, is_end=True)
+        key = states, is_begin
+        if key not in self._matches:
+            self._matches[key] = self._found in self.closed(set(states), is_begin=is_begin, is_end=True)
+        return self._matches[key]
 
     def after(self, states: frozenset[int], code: int) -> frozenset[int]:
         """The states after one more character."""
-        return self.closed(
-            {
-                state
-                for each in states
-                for ranges, state in self.edges[each]
-                if any(low <= code <= high for low, high in ranges)
-            }
-        )
+        key = states, code
+        if key not in self._after:
+            self._after[key] = self.closed(
+                {
+                    state
+                    for each in states
+                    for ranges, state in self.edges[each]
+                    if any(low <= code <= high for low, high in ranges)
+                }
+            )
+        return self._after[key]
 
     def _new(self) -> int:
         if len(self.edges) >= _MAX_STATES:
@@ -322,6 +404,12 @@ class _Automaton:
             if any(low <= code <= high for low, high in ranges for code in both):
                 more += [(code, code) for code in (*both, *([beyond] if beyond else []))]
         return ranges + more
+
+
+@lru_cache(maxsize=64)
+def automaton(pattern: str) -> Automaton:
+    """The automaton of a pattern; kept, because the rules of several tools have the same. Raises Unreadable."""
+    return Automaton(pattern)
 
 
 def _others(ranges: Ranges) -> Ranges:
