@@ -239,6 +239,9 @@ def test_a_pod_is_given_enough_time_to_drain(charts):
         assert each["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > DRAIN_SECONDS + 5
     [replicas] = [each for each in of_kind(charts["defaults"]["objects"], "Deployment") if "strategy" in each["spec"]]
     assert replicas["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    pod = replicas["spec"]["template"]["spec"]
+    program, seconds = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    assert (program, pod["terminationGracePeriodSeconds"] > int(seconds) + DRAIN_SECONDS + 5) == ("sleep", True)
 
 
 def test_the_public_paths_are_reached_from_outside_and_no_others(charts):
