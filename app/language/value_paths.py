@@ -1,7 +1,7 @@
-"""Names of values in a call: `amount`, `payment.amount`, `recipients[*]`, `payments[*].amount`."""
+"""Names of values in a call: `amount`, `payment.amount`, `recipients[*]`, `payments[*].amount`, `**`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from app.language.ambiguous import Ambiguous
@@ -11,6 +11,9 @@ MAX_PARTS = 10
 """The most dots in a name. Each may separate keys or belong to one, so ten parts make up to 512 objects to search."""
 
 EACH = "[*]"
+ANYWHERE = "**"
+"""Stands for every text, number and member name, at any depth."""
+
 _KINDS = {dict: "an object", list: "an array", str: "a text", bool: "true or false"}
 _form = re.compile(r"[^\[\]*]+(?:(?:\[\*\])+\.[^\[\]*]+)*(?:\[\*\])*").fullmatch
 
@@ -70,6 +73,32 @@ class ValuePath:
                 missing |= array is None
             values = inside
         return values, missing
+
+
+class Anywhere:
+    """Finds every text, number and member name in an object, at any depth, but in the members that are named."""
+
+    __slots__ = ("_but",)
+
+    is_plain = False
+
+    def __init__(self, but: Iterable[str]) -> None:
+        self._but = frozenset(but)
+
+    def find(self, holder: dict[str, Any]) -> tuple[list[Any], bool]:
+        """(values, False: nothing is missing)."""
+        found: list[Any] = []
+        inside: list[Any] = [{name: value for name, value in holder.items() if name not in self._but}]
+        while inside:
+            value = inside.pop()
+            if type(value) is dict:
+                found += value
+                inside += value.values()
+            elif type(value) is list:
+                inside += value
+            elif type(value) in (str, int, float):
+                found.append(value)
+        return found, False
 
 
 class _Segment:

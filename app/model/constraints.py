@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.language.schemas.patterns import MAX_REGEX_LENGTH, compile_regex
-from app.language.value_paths import EACH, require_path
+from app.language.value_paths import ANYWHERE, EACH, require_path
 from app.model.approved_before import ApprovedBefore
 from app.model.command_constraint import CommandConstraint
 from app.model.context_roots import CWD
@@ -102,6 +103,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     from_request: It must stand in the user's request (`request` in `context`) as whole words: `exact` = with equal code
     points, at least three; `text` = in any ASCII case and white space. Strings only.
     command: It must be a shell line all of whose commands may run.
+    exempt: Parameters that `**` leaves out, with all that is in them.
     approved_before: A person must have approved a call of this agent and tool with the same value of this parameter.
     Strings only, and only in a rule that escalates.
     """
@@ -132,6 +134,9 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     from_request: FromRequest | UnsetType = UNSET
     command: CommandConstraint | UnsetType = UNSET
     approved_before: ApprovedBefore | UnsetType = UNSET
+    exempt: Annotated[list[Name], Meta(min_length=1, max_length=100)] | UnsetType = msgspec.field(
+        name="except", default=UNSET
+    )
 
     @property
     def given(self) -> list[str]:
@@ -165,7 +170,7 @@ class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Conditions that hold if every named value satisfies its constraint. If one cannot be judged, the rule fails with
     its effect.
 
-    parameters: What each named parameter must be.
+    parameters: What each named parameter must be; `**` is every text, number and member name in them.
     context: What each named value of `context` must be.
     if_missing: What happens to the rule if a value is missing: it is skipped or applies; it fails if left out.
     """
@@ -195,6 +200,7 @@ def require_constraints(
         if constraint.approved_before is not UNSET and not (remembers and field == "parameters"):
             raise FieldError(f"{field}.{name}.approvedBefore", _NOT_REMEMBERED)
         try:
+            _require_in_place(field, name, constraint)
             _require_constraint(constraint)
         except FieldError as error:
             path = f"{field}.{name}.{error.field}" if error.field else f"{field}.{name}"
@@ -258,6 +264,23 @@ def _require_constraint(constraint: Constraint) -> None:
             _require_order(lower, least, upper, most)
     _require_order("minLength", constraint.min_length, "maxLength", constraint.max_length)
     _require_order("minItems", constraint.min_items, "maxItems", constraint.max_items)
+
+
+_ANYWHERE_FIELDS = ("regex", "not_regex", "exempt")
+
+
+def _require_in_place(field: str, name: str, constraint: Constraint) -> None:
+    """Raise FieldError unless such a name can have such a constraint."""
+    if name != ANYWHERE:
+        if constraint.exempt is not UNSET:
+            raise FieldError(
+                "except", f"goes with the name `{ANYWHERE}` alone, for all values but those in some parameters"
+            )
+        return
+    if field != "parameters":
+        raise FieldError("", f"`{ANYWHERE}` is every value of the parameters; in `context`, name the value")
+    if not set(constraint.given) <= set(_ANYWHERE_FIELDS) or constraint.given == ["exempt"]:
+        raise FieldError("", f"`{ANYWHERE}` can have regex, notRegex or both, and except")
 
 
 _OF_OTHERS = {"min": "min", "max": "max", "above": "above", "below": "below"} | {

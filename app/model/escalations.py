@@ -80,8 +80,10 @@ def descriptive_in(rule: Rule) -> list[str]:
 
 def reads_parameter(rule: Rule, name: str) -> bool:
     """True if the rule reads the parameter, in any spelling of its name, something in it, or all parameters."""
-    read = (each.name for each in (*rule.reads(), *rule.reads_besides) if each.of == "parameters")
-    return any(not path or folded(re.split(r"[.\[]", path)[0]) == folded(name) for path in read)
+    read = (each for each in (*rule.reads(), *rule.reads_besides) if each.of == "parameters")
+    return any(
+        folded(re.split(r"[.\[]", each.name)[0]) == folded(name) if each.name else name not in each.but for each in read
+    )
 
 
 def names_in_context(rule: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.language.value_paths import ANYWHERE
 from app.model.approvals import ApprovalTerms
 from app.model.approved_before import ApprovedBefore
 from app.model.constraints import REQUEST, Circumstances, Constraint, named_constraints
@@ -28,12 +29,13 @@ class Effect(StrEnum):
 class Read(NamedTuple):
     """A value that a rule reads: `parameters` or `context`, and the value's name; "" for all of it.
 
-    only_there: the rule only tests whether the value exists.
+    only_there: the rule only tests whether the value exists. but: the members that it leaves out of all.
     """
 
     of: str
     name: str
     only_there: bool = False
+    but: tuple[str, ...] = ()
 
 
 class Rule(
@@ -160,7 +162,10 @@ class Rule(
 def constraint_reads(constraints: Iterable[PlacedConstraint]) -> Iterator[Read]:
     """Yield each value that the constraints read."""
     for _, of, name, constraint in constraints:
-        yield Read(of, name, {"required", "absent"}.issuperset(constraint.given))
+        if name == ANYWHERE:
+            yield Read(of, "", but=() if isinstance(constraint.exempt, UnsetType) else tuple(constraint.exempt))
+        else:
+            yield Read(of, name, {"required", "absent"}.issuperset(constraint.given))
         if constraint.from_request is not UNSET:
             yield Read("context", REQUEST)
         yield from (Read("context", directory) for directory in constraint.directories)

@@ -87,7 +87,7 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
     A dotted name reaches into nested objects, `[*]` into each element of an array.
 
     parameters: What each named parameter must be. `payment.amount` reaches into objects, `recipients[*]` is
-    each element of an array.
+    each element of an array, `**` every text, number and member name at any depth.
     context: The same for what the caller vouches for in `context`.
     effect: What a failure asks for; `deny` if left out.
     """

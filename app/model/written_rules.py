@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from app.language.value_paths import ANYWHERE
 from app.model.api_keys import without_raw_keys
 from app.model.constraints import require_name
 from app.model.rules import PolicyRule
@@ -28,7 +29,7 @@ def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
         ):
             for nth, pattern in enumerate(rule.tools):
                 require_tool_name(f"{rule_path}.tools[{nth}]", pattern)
-        for where, of, name, _ in rule.constraints():
+        for where, of, name in (each[:3] for each in rule.constraints() if each[2] != ANYWHERE):
             require_name(".".join(filter(None, (rule_path, where, of, name))), name)
         # Everyone who may read rules would see a key in an enum, a pattern, a schema or anywhere else.
         written = msgspec.json.encode(rule).decode()

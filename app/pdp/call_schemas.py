@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from app.language.value_paths import EACH, require_path
+from app.language.value_paths import ANYWHERE, EACH, require_path
 from app.model.constraints import Circumstances, Constraint
 from app.pdp.constraints import IsSecret
 from app.pdp.value_schemas import NOTHING_PASSES, UNKNOWN, JsonSchema, SchemaPart, value_schema
@@ -60,6 +60,8 @@ def _merge(into: dict[str, Any], schema: Mapping[str, Any]) -> bool:
 def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> SchemaPart:
     """The parameters in which every value of the name passes. Constraints on secrets are left out."""
     wanted = UNKNOWN if is_secret(name) else value_schema(constraint)
+    if name == ANYWHERE:
+        return UNKNOWN
     required = constraint.required is not False
     segments = segments_of(name)
     if sum(map(len, segments)) + len(segments) > _MAX_PARTS:

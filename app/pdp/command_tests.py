@@ -53,12 +53,11 @@ class CommandTest:
     def __call__(self, parameters: Json, context: Json) -> Test:
         """The test of lines in this call."""
         places = self._places(parameters, context)
-        if isinstance(places, Unjudged):
-            return lambda _: places if self._unread is not Unread.ALONE_FAILS else None
 
         def test(value: Any) -> str | None:
-            if type(value) is not str:
-                return None if self._unread is Unread.ALONE_FAILS else _NO_LINE
+            if type(value) is not str or isinstance(places, Unjudged):
+                fault = places if isinstance(places, Unjudged) and type(value) is str else _NO_LINE
+                return None if self._unread is Unread.ALONE_FAILS else fault
             raise_if_cancelled()
             try:
                 failure = self._judge.first_failure(value, places)

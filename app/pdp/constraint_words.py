@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.language.file_kinds import words_of
+from app.language.value_paths import ANYWHERE
 from app.model.command_constraint import AllowedCommand, CommandConstraint, DeniedCommand, several
 from app.model.constraints import Constraint, FromRequest, Operand
 from app.model.meaning_constraints import PathConstraint
@@ -21,6 +22,9 @@ def named_in_words(of: str, name: str, constraint: Constraint, is_secret: IsSecr
     if is_secret(name):
         return f"{subject} must be what the policy says"
     asked = list(_constraint(constraint))
+    if name == ANYWHERE:
+        but = "" if isinstance(constraint.exempt, UnsetType) else f", except in {clipped(', '.join(constraint.exempt))}"
+        return f"every text, number and name in the parameters {', '.join(asked)}{but}"
     if not asked:
         return f"{subject} {'may be missing' if constraint.required is False else 'must be given'}"
     verb = "" if asked[0].startswith(_VERBS) else "is "

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from app.cancellation import raise_if_cancelled
 from app.language.ambiguous import Ambiguous
 from app.language.schemas.json_schema import Schema, TooMuchWork
 from app.language.schemas.patterns import compile_regex, may_take
 from app.language.spellings import SchemaNames, Spellings, folded, other_spelling
-from app.language.value_paths import ValuePath
+from app.language.value_paths import ANYWHERE, Anywhere, ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.command_tests import Unread
@@ -50,8 +50,12 @@ class _Probe:
         self.secret, self.is_secret = secret, is_secret
         self.absent = constraint.absent is True
         self.required = constraint.required is not False and not self.absent
+        self.is_anywhere = name == ANYWHERE
         self.subject = f'{"Context" if self.of_context else "Parameter"} "{name}"'
-        self.path = ValuePath(name)
+        self.path: ValuePath | Anywhere = ValuePath(name)
+        if self.is_anywhere:
+            self.subject = "Some value in the parameters"
+            self.path = Anywhere(() if isinstance(constraint.exempt, UnsetType) else constraint.exempt)
         self.tests = list(value_tests(constraint, secret=secret))
         if constraint.path is not UNSET:
             self.tests += path_tests(constraint.path, secret=secret)
@@ -83,6 +87,8 @@ class _Probe:
 
     def about(self, value: Any, clause: str) -> str:
         """The sentence that says why a value fails."""
+        if self.is_anywhere:  # it may have the name of a secret
+            return f"The parameters have a value {clause}"
         return f"{self.subject} is {REDACTED if self.secret else shown(value, self.is_secret)}, {clause}"
 
 

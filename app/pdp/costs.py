@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct
 
 from app.language.schemas.json_schema import Schema
 from app.language.schemas.patterns import compile_regex
-from app.language.value_paths import EACH, MAX_PARTS
+from app.language.value_paths import ANYWHERE, EACH, MAX_PARTS
 from app.language.whole_words import MAX_PLACES
 from app.model.constraints import Constraint
 from app.model.decisions import Result
@@ -64,13 +64,13 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
         operands = (each for each in (constraint.equals, constraint.at_most, constraint.at_least) if each is not UNSET)
         roots = () if constraint.path is UNSET else constraint.path.root_names
         reading = cost_of_reading([name, *(operand.name for operand in operands), *roots])
-        tests = _TEST_STEPS * len(constraint.given)
+        tests, is_many = _TEST_STEPS * len(constraint.given), EACH in name or name == ANYWHERE
         steps += reading.steps + tests
         per_byte += reading.steps_per_byte
         for pattern in (constraint.regex, constraint.not_regex):
             if isinstance(pattern, str):
                 per_byte += compile_regex(pattern).steps_per_byte
-                per_byte += _SEARCH_STEPS // _ELEMENT_BYTES if EACH in name else 0
+                per_byte += _SEARCH_STEPS // _ELEMENT_BYTES if is_many else 0
         if constraint.contains is not UNSET:
             per_byte += _TEST_STEPS // _ELEMENT_BYTES
         if constraint.path is not UNSET:
@@ -83,7 +83,7 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
         if constraint.from_request is not UNSET:
             steps += _PLACES_STEPS
             per_byte += _REQUEST_STEPS_PER_BYTE + (_PLACES_STEPS // _STRING_BYTES if EACH in name else 0)
-        if EACH in name:
+        if is_many:
             per_byte += tests // _ELEMENT_BYTES + reads * _READ_STEPS // _TEXT_BYTES // 20
     return Cost(steps, per_byte)
 

@@ -112,7 +112,10 @@ class _Seen:
 
     def by(self, rule: Rule) -> list[SeenValue]:
         """The values that the rule reads by name."""
-        return [self._value(of, name) for of, name in dict.fromkeys((read.of, read.name) for read in rule.reads())]
+        return [
+            self._value(of, name)
+            for of, name in dict.fromkeys((read.of, read.name) for read in rule.reads() if read.name)
+        ]
 
     def _value(self, of: str, name: str) -> SeenValue:
         shown = f"{of}.{name}"

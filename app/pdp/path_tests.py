@@ -47,8 +47,11 @@ class PathRelation:
         return partial(_first_failure, self._tests(tuple(roots)))
 
 
-def _fault(fault: Unjudged, _value: Any) -> str:
-    return fault
+def _fault(fault: Unjudged, value: Any) -> str:
+    return fault if type(value) is str else _NO_PATH
+
+
+_NO_PATH = Unjudged("not a text that could be a path")
 
 
 def _first_failure(tests: tuple[Test, ...], value: Any) -> str | None:

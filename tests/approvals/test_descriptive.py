@@ -75,6 +75,10 @@ OTHERS = {
     "a condition that reads it": {
         "type": "tool_denylist", "tools": ["*"], "when": {"parameters": {"description": {"enum": ["no"]}}},
     },
+    "a constraint on every value": {
+        "type": "parameter_constraint", "tools": ["Bash"],
+        "parameters": {"**": {"notRegex": "prod", "except": ["note"]}},
+    },
     "a schema": {"type": "parameter_schema", "tools": ["Bash"], "schema": {}},
 }  # fmt: skip
 
@@ -86,6 +90,14 @@ def test_a_description_is_bound_if_any_rule_wants_it(tenant, agent, other):
     assert asked_twice(tenant, agent, description="Push it")
     tenant.new_policy(agent, OTHERS[other], kind="guardrail", name="other")
     assert not asked_twice(tenant, agent, description="Push it")
+
+
+def test_a_constraint_on_every_other_value_does_not_bind_a_description(tenant, agent):
+    """Because `except` names it."""
+    every = {"type": "parameter_constraint", "tools": ["Bash"]}
+    every["parameters"] = {"**": {"notRegex": "prod", "except": ["description"]}}
+    tenant.new_policy(agent, every, kind="guardrail", name="other")
+    assert asked_twice(tenant, agent, description="Push it to prod")
 
 
 def test_what_a_shadow_policy_would_remember_is_bound(tenant, agent):

@@ -96,7 +96,11 @@ FIELDS["path"] |= st.sampled_from(
 constraints = st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_size=2, unique=True).flatmap(
     lambda chosen: st.fixed_dictionaries({name: FIELDS[name] for name in chosen})
 )
+anywhere = st.fixed_dictionaries(
+    {"notRegex": st.sampled_from(PATTERNS)}, optional={"except": st.just(["x"]), "regex": st.sampled_from(PATTERNS)}
+)
 named = st.dictionaries(names, constraints, min_size=1, max_size=2)
+named |= st.tuples(named, anywhere).map(lambda drawn: drawn[0] | {"**": drawn[1]})
 circumstances = st.fixed_dictionaries(
     {"parameters": named}, optional={"context": named, "ifMissing": st.sampled_from(["skip", "apply"])}
 )

@@ -574,6 +574,10 @@ def satisfies(call: Json, of: str, name: str, wanted: Json) -> bool:
 
 def judged(call: Json, of: str, name: str, wanted: Json) -> str:
     """The result of one named value against its constraint: OK, FAILS, MISSING or UNJUDGED."""
+    if name == "**":
+        given = {key: value for key, value in (call.get(of) or {}).items() if key not in wanted.get("except", ())}
+        findings = [finding for value in everything(given) for finding in fits(value, wanted, call)]
+        return next((each for each in (UNJUDGED, FAILS) if each in findings), OK)
     try:
         outcomes = meanings(call.get(of) or {}, name)
     except BlockedError:
@@ -585,6 +589,19 @@ def judged(call: Json, of: str, name: str, wanted: Json) -> str:
     if (not outcomes or any(each is LACKING for each in outcomes)) and wanted.get("required") is not False:
         findings.append(MISSING)
     return next((each for each in (UNJUDGED, MISSING, FAILS) if each in findings), OK)
+
+
+def everything(value: Json) -> Iterator[Json]:
+    """Every text, number and member name."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from everything(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from everything(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield value
 
 
 class BlockedError(Exception):

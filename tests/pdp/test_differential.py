@@ -606,8 +606,12 @@ def test_what_users_asked_for_and_its_mirror_agree(how, value_and_request, name)
 
 CONDITIONS = st.sampled_from(["when", "unless"])
 named_constraints = st.dictionaries(st.sampled_from(OTHER_NAMES), any_constraints(), min_size=1, max_size=2)
+anywhere = st.one_of(
+    st.fixed_dictionaries({name: st.sampled_from(REGEXES)}, optional={"except": st.sampled_from([["x"], ["p", "a.b"]])})
+    for name in ("regex", "notRegex")
+)
 circumstances = st.fixed_dictionaries(
-    {"parameters": named_constraints},
+    {"parameters": named_constraints | st.fixed_dictionaries({"**": anywhere})},
     optional={"context": named_constraints, "ifMissing": st.sampled_from(["skip", "apply"])},
 )
 
@@ -620,6 +624,17 @@ def test_every_constraint_and_its_mirror_agree(name, constraint, given_parameter
     call = {"parameters": given_parameters, "context": context}
     assert (check(given_parameters, context, spellings_of(given_parameters)) is None) == naive.satisfies(
         call, "parameters", name, constraint
+    )
+
+
+@PROFILE
+@given(anywhere, calls)
+def test_a_constraint_on_every_value_and_its_mirror_agree(constraint, given_parameters):
+    """At any depth, but in what is left out."""
+    check = compile_constraint("**", msgspec.convert(constraint, Constraint), secret=False)
+    call = {"parameters": given_parameters}
+    assert (check(given_parameters, {}, spellings_of(given_parameters)) is None) == naive.satisfies(
+        call, "parameters", "**", constraint
     )
 
 

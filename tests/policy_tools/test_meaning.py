@@ -83,6 +83,8 @@ def edited(*path, to=None, drop=False):
 
 
 LOOSENED = {
+    "a parameter that is left out": ("**", {"notRegex": "bomb"}, {"notRegex": "bomb", "except": ["body"]}),
+    "every value": ("**", {"notRegex": "bo+m"}, {"notRegex": "boom"}),
     "a directory of the context": (
         {"path": {"under": [{"context": "project"}], "notAmong": ["hidden"]}},
         {"path": {"under": [{"context": "project"}]}},
@@ -100,9 +102,11 @@ LOOSENED = {
 @pytest.mark.parametrize("name", LOOSENED)
 def test_a_looser_constraint_is_found_with_a_call(name):
     """And the stricter one on the way back."""
+    *names, before, after = LOOSENED[name]
     sides = [
-        [{"name": "p", "rules": [{"type": "parameter_constraint", "tools": ["t"], "parameters": {"x": each}}]}]
-        for each in LOOSENED[name]
+        [{"name": "p", "rules": [{"type": "parameter_constraint", "tools": ["t"], "parameters": {parameter: each}}]}]
+        for each in (before, after)
+        for parameter in names or ["x"]
     ]
     assert kinds(compared(*sides)) == {("t", "denied → allowed")}
     assert kinds(compared(*sides[::-1])) == {("t", "allowed → denied")}

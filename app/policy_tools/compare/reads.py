@@ -119,6 +119,10 @@ def _of_constraint(part: str, place: Place, constraint: Constraint) -> Iterator[
         is_compared=bool(operands),
         doubt=by_meaning(place[1]),
     )
+    for exempt in () if isinstance(constraint.exempt, UnsetType) else constraint.exempt:
+        plain, left_out = replace(constraint, exempt=UNSET, required=False), (place[0], exempt)
+        standing = _condition(left_out, plain)
+        yield Read(part, left_out, standing, standing, by_class(plain)[0], plain, False, b"hint", is_hint=True)
     for operand in operands:
         other = ("context" if operand.of_context else "parameters", operand.name)
         yield Read(part, other, _holds, _holds, classed, constraint, False, same, is_hint=True, is_compared=True)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from app.language.value_paths import ANYWHERE
 from app.model.quotas import Budget
 from app.model.rules import PolicyRule
 from app.pdp.call_schemas import segments_of
@@ -80,7 +81,7 @@ def parameter_warnings(
 def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
     """Every parameter name that the rule reads and needs, with its place."""
     for where, of, name, constraint in rule.constraints():
-        if of == "parameters" and constraint.absent is not True:
+        if of == "parameters" and name != ANYWHERE and constraint.absent is not True:
             yield f"{where}.{of}.{name}" if where else f"{of}.{name}", name
     limit = rule.limit
     if isinstance(limit, Budget):

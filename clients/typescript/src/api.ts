@@ -798,7 +798,7 @@ export interface components {
          *     its effect.
          */
         Circumstances: {
-            /** @description What each named parameter must be. */
+            /** @description What each named parameter must be; `**` is every text, number and member name in them. */
             parameters?: {
                 [key: string]: components["schemas"]["Constraint"];
             };
@@ -869,6 +869,8 @@ export interface components {
             command?: components["schemas"]["CommandConstraint"];
             /** @description A person must have approved a call of this agent and tool with the same value of this parameter. Strings only, and only in a rule that escalates. */
             approvedBefore?: components["schemas"]["ApprovedBefore"];
+            /** @description Parameters that `**` leaves out, with all that is in them. */
+            except?: string[];
         } | unknown | {
             absent?: unknown;
         };
@@ -1097,7 +1099,7 @@ export interface components {
              * @enum {unknown}
              */
             type: "parameter_constraint";
-            /** @description What each named parameter must be. `payment.amount` reaches into objects, `recipients[*]` is each element of an array. */
+            /** @description What each named parameter must be. `payment.amount` reaches into objects, `recipients[*]` is each element of an array, `**` every text, number and member name at any depth. */
             parameters?: {
                 [key: string]: components["schemas"]["Constraint"];
             };

@@ -46,7 +46,7 @@ const circumstances = (given) => constraints({ ...given.parameters, ...prefixed(
 /** @param {Record<string, any>} named */
 function constraints(named) {
   return Object.entries(named)
-    .map(([name, each]) => `${name} ${constraint(each)}`)
+    .map(([name, each]) => `${name === "**" ? "any value" : name} ${constraint(each)}`)
     .join(", ");
 }
 
@@ -87,6 +87,7 @@ const TESTS = {
   maxLength: (value) => `has ≤ ${value} characters`,
   minItems: (value) => `has ≥ ${value} items`,
   maxItems: (value) => `has ≤ ${value} items`,
+  except: (value) => `but in ${value.join(", ")}`,
   contains: (value) => `contains ${write(value, 0)}`,
   equals: (value) => `equals ${operand(value)}`,
   atMost: (value) => `≤ ${operand(value)}`,
