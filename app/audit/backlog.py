@@ -18,7 +18,8 @@ from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, count_of, decoding_record
 from app.runtime.kept_reading import KeptReading
-from app.store.keyspace import WORKSPACES, Keyspace, keyspace_of
+from app.store.keyspace import Keyspace, keyspace_of
+from app.store.workspaces import workspace_ids
 
 FRESH_SECONDS = 5.0
 _finding_of = msgspec.json.Decoder(Finding).decode
@@ -72,7 +73,7 @@ class SealingWatch:
             raise StoreUnavailable("The unsealed backlog of every workspace is full; is a compactor running?")
 
     async def _measure(self) -> SealingLag:
-        workspaces = await self._client.call("HVALS", WORKSPACES)
+        workspaces = await workspace_ids(self._client)
         lengths: list[int] = []
         segments = poison = forks = 0
         oldest_ms: list[int] = []

@@ -13,6 +13,7 @@ from app.redis_client.client import Client
 from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer, keyspace_of
+from app.store.pointers import pointed
 
 _NO_SCOPE = "The session has no scope that the settings of this service still give it"
 _TOLD_MAX = 1_000
@@ -125,10 +126,10 @@ class Authenticator:
     async def _look_up(self, raw_key: str, client: Client, *, is_use: bool = True) -> tuple[Caller, float | None]:
         """The caller, and the seconds until its key expires; None = never."""
         digest = digest_of(raw_key)
-        pointer = await client.call("GET", key_pointer(digest))
+        pointer = await pointed(client, key_pointer(digest))
         if self._admit is not None and raw_key.startswith(TOKEN_TYPE) and not await _has_record(client, pointer):
             await self._admit(raw_key)
-            pointer = await client.call("GET", key_pointer(digest))
+            pointer = await pointed(client, key_pointer(digest))
         if pointer is not None:
             workspace_id, record, *workload = pointer.split(" ")
             key_id = workload[0] if workload else record

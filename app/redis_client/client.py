@@ -55,8 +55,18 @@ class Client:
         self._require_confirmed(confirmed)
         return reply
 
+    @property
+    def is_cluster(self) -> bool:
+        """True if keys have slots, which have masters."""
+        return isinstance(self._redis, Cluster)
+
+    async def keys_on_each(self, name: str) -> list[str]:
+        """The name itself; in a cluster, names that begin with it, a key on each master."""
+        async with self._turn():
+            return await self._redis.keys_on_each(name) if isinstance(self._redis, Cluster) else [name]
+
     async def call_each(self, *args: Value) -> list[Any]:
-        """The reply of every node that accepts writes: one, unless the store is a cluster."""
+        """The reply of every node that accepts writes: one, unless the store is a cluster, where some may be away."""
         async with self._turn():
             if isinstance(self._redis, Cluster):
                 return await self._redis.each(*args)
@@ -86,7 +96,8 @@ class Client:
     async def read_each(self, commands: Iterable[Sequence[Value]]) -> list[Any]:
         """The replies of commands about different workspaces, sent together; undecoded, as of `call_bytes`.
 
-        None for a key that Remit has not written, so that one workspace's key does not block the others.
+        None for a key that Remit has not written, and in a cluster for one on a master that is away: neither blocks the
+        other workspaces.
         """
         async with self._turn():
             pipeline = self._redis.pipeline(transaction=False)
@@ -94,7 +105,7 @@ class Client:
                 pipeline.execute_command(str(name).encode(), *rest, **{NEVER_DECODE: True})
             replies: list[Any] = await pipeline.execute(raise_on_error=False)
             for reply in replies:
-                if isinstance(reply, Exception) and not is_foreign(reply):
+                if isinstance(reply, Exception) and not (is_foreign(reply) or (self.is_cluster and is_away(reply))):
                     raise reply
             return [None if isinstance(reply, Exception) else reply for reply in replies]
 

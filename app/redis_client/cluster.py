@@ -20,6 +20,7 @@ FOLLOWED = 8
 HALF_MOVED_S = 0.01
 _LOOK_PAUSE_S = 0.1
 _SLOTS = 16_384
+_NAMES_TRIED = 1_024
 _WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "PING", "WAIT", "ASKING"})
 _ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
 
@@ -35,24 +36,40 @@ class Cluster:
         self._redis = redis
         self._away: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._is_known, self._knowing = False, asyncio.Lock()
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """The reply of one command; without a key, from any master."""
-        await self._redis.initialize()
+        await self._know()
         command, key = PipelineCommand(0, *args, **options), key_of(args)
         await self._ask(self._node_of(key), [command])
         await self._follow([command], key)
         return _first_error_or([command.result])[0]
 
     async def each(self, *args: Any) -> list[Any]:
-        """The reply of every master."""
-        commands = [(node, PipelineCommand(0, *args)) for node in await self.masters()]
+        """The reply of every master that answers; one that was away a moment ago is not waited for.
+
+        Raises the error of one if none answers.
+        """
+        masters = await self.masters()
+        masters = [each for each in masters if each.name not in self._away] or masters
+        commands = [(node, PipelineCommand(0, *args)) for node in masters]
         await asyncio.gather(*(self._ask(node, [command]) for node, command in commands))
-        return _first_error_or([command.result for _, command in commands])
+        replies = [command.result for _, command in commands if not _is_lost(command)]
+        return _first_error_or(replies or [command.result for _, command in commands])
+
+    async def keys_on_each(self, name: str) -> list[str]:
+        """Names that begin with this one, a key on each master that has slots."""
+        masters, found = await self.masters(), dict[str, str]()
+        for key in map(f"{name}:{{}}".format, range(_NAMES_TRIED)):
+            found.setdefault(self.master_of(self.slot_of(key)).name, key)
+            if len(found) == len(masters):
+                break
+        return list(found.values())
 
     async def masters(self) -> list[ClusterNode]:
         """Every master, as the cluster is now."""
-        await self._redis.initialize()
+        await self._know()
         return self._redis.get_primaries()
 
     def slot_of(self, key: str | bytes | None) -> int:
@@ -82,14 +99,16 @@ class Cluster:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
             self._looking = None
-        await self._redis.aclose()
+        self._is_known = False
+        for which in ("nodes_cache", "startup_nodes"):
+            await self._redis.nodes_manager.aclose(which)
 
     async def together(self, commands: list[PipelineCommand]) -> list[Any]:
         """The replies of commands, sent in one write to each master; a command that failed has its error for a reply.
 
         A command without a key goes with the one before it, on the same connection: WAIT covers what was written there.
         """
-        await self._redis.initialize()
+        await self._know()
         bound: list[list[PipelineCommand]] = []
         for command in commands:
             if bound and key_of(command.args) is None:
@@ -104,6 +123,15 @@ class Cluster:
         for group in bound:
             await self._follow(group, key_of(group[0].args))
         return [command.result for command in commands]
+
+    async def _know(self) -> None:
+        """Read where the slots are, once. Not by redis-py's own method: it also asks one master, who may be away."""
+        if self._is_known:
+            return
+        async with self._knowing:
+            if not self._is_known:
+                await self._redis.nodes_manager.initialize()
+                self._is_known = True
 
     def _node_of(self, key: str | bytes | None) -> ClusterNode:
         if key is not None:

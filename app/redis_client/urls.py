@@ -10,6 +10,7 @@ import hiredis
 from msgspec import Struct
 from redis import exceptions
 from redis.asyncio import Connection, Redis, RedisCluster, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
@@ -83,8 +84,9 @@ def open_redis(url: StoreUrl, timeout_s: float, connections: int, **further: Any
 
 
 def open_cluster(url: StoreUrl, timeout_s: float, connections: int, **further: Any) -> RedisCluster:
-    """redis-py's client for a cluster, given any of its nodes; nothing is sent yet."""
+    """redis-py's client for a cluster, given some of its nodes, of which one must answer; nothing is sent yet."""
     options = connection_options(timeout_s) | {"max_connections": connections} | further
+    options["startup_nodes"] = [ClusterNode(host, port) for host, port in url.nodes]
     return RedisCluster.from_url(url.server(*url.nodes[0]), **options)
 
 

@@ -18,6 +18,7 @@ from app.store.keyspace import Keyspace, key_pointer
 from app.store.limits import NO_LIMIT, WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_page, read_records
+from app.store.pointers import point, unpoint
 from app.store.revocations import Revoked, revoke_record
 
 
@@ -68,7 +69,7 @@ class ApiKeys:
         reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, by.actor), args)
         status = check_reply(PUT_KEY, reply)[0]
         if status in {"revoked", "full"}:
-            await self._client.call("DEL", key_pointer(digest))
+            await unpoint(self._client, key_pointer(digest))
         require_actor(status)
         require_room(status, "workspace", "API keys", keys_max)
 
@@ -118,7 +119,7 @@ class ApiKeys:
             status = check_reply(ROTATE_KEY, await self._client.run(ROTATE_KEY, keys, args))[0]
             if status == "done":
                 return successor, raw_key, ended
-            await self._client.call("DEL", key_pointer(digest))
+            await unpoint(self._client, key_pointer(digest))
             require_actor(status)
             require_room(status, "workspace", "API keys", self._limits.keys)
         return contended()
@@ -198,7 +199,7 @@ class ApiKeys:
         unusable.
         """
         digest = digest_of(raw_key)
-        await self._client.change("SET", key_pointer(digest), f"{workspace_id} {key.id}")
+        await point(self._client, key_pointer(digest), f"{workspace_id} {key.id}")
         return digest
 
 

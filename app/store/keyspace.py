@@ -4,7 +4,9 @@ All keys of a workspace carry its id as hash tag, so they share one slot: atomic
 """
 
 import re
+from binascii import crc_hqx
 from functools import lru_cache
+from itertools import count
 
 WORKSPACES = "remit:workspaces"
 """Hash: name → workspace id."""
@@ -16,7 +18,11 @@ ISSUERS = "remit:issuers"
 """Hash: SHA-256 of an issuer's `iss` and `aud` → `<workspace id> <name>`. It routes; the record is the authority."""
 
 READINESS_PROBE = "remit:ready"
-"""Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes."""
+"""Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes. In a
+cluster, one such name for each master, with a number behind it.
+"""
+
+_SLOTS, _NEAR = 16_384, 1_024
 
 _COUNTED = re.compile(r"remit:\{([^}]+)\}:(?:quota|live|session|agent:[^:]+:(?:session|marked|denials|denied)):")
 
@@ -33,6 +39,17 @@ def numbered_log(name: str) -> tuple[str, str] | None:
     """The workspace of a key that depends on the numbers of a log, and the key's name there; None for other keys."""
     found = _OF_LOGS.fullmatch(name)
     return None if found is None else (found[1], found[2])
+
+
+def copy_of(name: str) -> str:
+    """The name of a pointer's second copy in a cluster: its slot is about half the ring from the first one's."""
+    opposite = (_slot_of(name) + _SLOTS // 2) % _SLOTS
+    return next(copy for copy in map(f"{name}:{{}}".format, count(1)) if abs(_slot_of(copy) - opposite) < _NEAR)
+
+
+def _slot_of(name: str) -> int:
+    """The slot of a key without hash tag (the specification of Redis Cluster: CRC-16/XMODEM modulo 16384)."""
+    return crc_hqx(name.encode(), 0) % _SLOTS
 
 
 def key_pointer(digest: str) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from app.errors import AppError, StoreUnavailable
@@ -12,6 +12,7 @@ from app.redis_client.replies import info_of
 from app.redis_client.scripts import PROBE_COMMIT, SCRIPTS
 from app.runtime.lanes.lane import Lane, Message
 from app.store.keyspace import READINESS_PROBE, WORKSPACES
+from app.store.pointers import names_of
 
 _NEARLY_FULL = 0.9
 
@@ -22,28 +23,51 @@ class Caller(Protocol):
     def call(self, *args: str | int | bytes) -> Awaitable[Any]: ...
 
 
-async def require_writable(*callers: Caller) -> None:
-    """Return if the store accepts writes from each of them. Raises StoreUnavailable, as `require_ready` does."""
+async def require_writable(client: Client, *callers: Caller) -> None:
+    """Return if the store accepts writes from each of them. Raises StoreUnavailable, as `require_ready` does.
+
+    client: knows the masters of a cluster, of which each caller needs one.
+    """
+    probes = await client.keys_on_each(READINESS_PROBE)
     for caller in callers:
         # A write command that writes nothing, because the key never exists. The store refuses it whenever it would
         # refuse a commit, and it takes neither memory nor disk.
-        await caller.call("SET", READINESS_PROBE, "", "XX")
+        await _one_of(caller.call("SET", probe, "", "XX") for probe in probes)
 
 
 async def require_ready(client: Client) -> None:
     """Return if the store accepts writes, permits the commands of a decision, and has every script loaded.
 
+    Of a cluster, one master is enough: the workspaces of the others are 503, and those of this one need the replica.
     Scripts that it has lost are loaded again.
     Raises StoreUnavailable with the code of the store's refusal: READONLY, OOM, MISCONF, NOREPLICAS, LOADING, NOPERM.
     """
-    await require_writable(client)
+    await require_writable(client, client)
     replies = await client.call_each("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS))
     for script, *loaded in zip(SCRIPTS, *replies, strict=True):
         if not all(loaded):
             await client.call_each("SCRIPT", "LOAD", script.text)
-    status, command = await client.run(PROBE_COMMIT, [WORKSPACES], [])
+    await _one_of(_permitted(client, listed) for listed in names_of(client, WORKSPACES))
+
+
+async def _permitted(client: Client, workspaces: str) -> None:
+    status, command = await client.run(PROBE_COMMIT, [workspaces], [])
     if status == "refused":
         raise StoreUnavailable(f"The store's user may not run {command} (NOPERM), which every decision does")
+
+
+async def _one_of(calls: Iterable[Awaitable[object]]) -> None:
+    """Return as soon as one of them succeeds: others may wait for a master that hangs. Raises an error if none does."""
+    pending = {asyncio.ensure_future(call) for call in calls}
+    while True:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        errors = [error for task in done if (error := task.exception()) is not None]
+        if len(errors) < len(done):
+            for task in pending:
+                task.add_done_callback(lambda late: late.cancelled() or late.exception())
+            return
+        if not pending:
+            raise errors[0]
 
 
 async def is_nearly_full(client: Client) -> bool:
@@ -112,7 +136,7 @@ class Readiness:
         other = asyncio.ensure_future(self._ask())
         try:
             await require_ready(self._client)
-            await require_writable(*self._runners)
+            await require_writable(self._client, *self._runners)
             if self._has_slow_work:
                 await self._require_room()
             obstacle = await other
@@ -155,7 +179,7 @@ class Readiness:
     async def _try(self) -> None:
         obstacle = ""
         try:
-            await require_writable(*self._runners, self._client)
+            await require_writable(self._client, *self._runners, self._client)
         except AppError as error:
             obstacle = f"The replica's {'fast' if self._lane.is_fast else 'slow'} lane is not ready: {error}"
         else:

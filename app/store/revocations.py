@@ -8,6 +8,7 @@ from app.redis_client.replies import check_reply
 from app.redis_client.scripts import REVOKE_KEY
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace, key_pointer
+from app.store.pointers import unpoint
 
 
 class Revoked(NamedTuple):
@@ -41,5 +42,5 @@ async def revoke_record(
     if status != "done":
         return False
     # The record, which is the authority, is gone; only the pointer to it remains.
-    await client.call("DEL", key_pointer(record["digest"]))
+    await unpoint(client, key_pointer(record["digest"]))
     return True

@@ -30,6 +30,7 @@ from app.store.changes import require_actor
 from app.store.keyspace import Keyspace, code_pointer, key_pointer, used_token, waiting_sign_in
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_records
+from app.store.pointers import point, unpoint
 from app.store.revocations import Revoked, revoke_record
 
 SESSIONS_MAX = 10_000
@@ -90,7 +91,7 @@ class SignIns:
             args += _record(workspace_id, session, digest_of(token), maker, self._idle_ms)
             # The pointer comes first: without its record, it grants nothing.
             pointer = key_pointer(digest_of(token))
-            await self._client.change("SET", pointer, f"{workspace_id} {session.id}", "PXAT", ends_ms)
+            await point(self._client, pointer, f"{workspace_id} {session.id}", "PXAT", ends_ms)
             keys = [keyspace.key(identity.key_id), keyspace.changes, keyspace.key(session.id), keyspace.sign_ins]
             keys += _sign_outs(keyspace, identity.person, identity.sid)
             status = check_reply(PUT_SIGN_IN, await self._client.run(PUT_SIGN_IN, keys, args))[0]
@@ -99,7 +100,7 @@ class SignIns:
                     newest = keyspace.addressed(digest_of(session.address))
                     await self._client.change("SET", newest, session.id, "PXAT", ends_ms)
                 return session, token
-            await self._client.call("DEL", pointer)
+            await unpoint(self._client, pointer)
             require_actor(status)
             if status == "signed_out":
                 raise Unauthorized("You have signed out at the identity provider meanwhile; sign in again")

@@ -1,6 +1,7 @@
 """Workspaces: the tenants, found by name, and the keys a deployment starts with."""
 
 import hashlib
+import logging
 import uuid
 
 from app.errors import Invalid
@@ -9,16 +10,19 @@ from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, digest_of
 from app.model.ids import Ids
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import StoreAway
 from app.store.api_keys import ApiKeys
-from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
+from app.store.keyspace import Keyspace, key_pointer
+from app.store.pointers import list_workspace, listed_workspaces, pointed
 
+log = logging.getLogger(__name__)
 DEFAULT = "default"
 _BY = ChangedBy(COMMAND_LINE)
 
 
 async def workspace_ids(client: Client) -> list[str]:
     """The ids of all workspaces, sorted."""
-    return sorted(await client.call("HVALS", WORKSPACES))
+    return sorted((await listed_workspaces(client)).values())
 
 
 class Workspaces:
@@ -31,9 +35,7 @@ class Workspaces:
 
     async def by_name(self) -> dict[str, str]:
         """Workspace ids by name, sorted by name."""
-        reply = await self._client.call("HGETALL", WORKSPACES)
-        pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-        return dict(sorted(pairs.items()))
+        return dict(sorted((await listed_workspaces(self._client)).items()))
 
     async def find(self, name_or_id: str) -> str:
         """The id of the workspace with this name or id. Raises Invalid naming the existing ones."""
@@ -60,13 +62,22 @@ class Workspaces:
     async def ensure_default(self, raw_key: str) -> None:
         """Ensure that workspace `default` exists with `raw_key` as an admin key; replicas may call this concurrently.
 
+        If the masters that have these are away from a cluster, nothing is ensured: the others need this replica.
         Raises Invalid if the key already belongs to another workspace or lacks the admin scope.
         """
+        try:
+            await self._ensure_default(raw_key)
+        except StoreAway as error:
+            if not self._client.is_cluster:
+                raise
+            log.warning("REMIT_BOOTSTRAP_KEY and its workspace are not ensured before the next start: %s", error)
+
+    async def _ensure_default(self, raw_key: str) -> None:
         workspace_id, _ = await self._claim(DEFAULT)
         digest = digest_of(raw_key)
         # Derived from the key, so that replicas starting together write the same record.
         key_id = str(uuid.UUID(bytes=hashlib.sha256(digest.encode()).digest()[:16], version=4))
-        pointer = await self._client.call("GET", key_pointer(digest))
+        pointer = await pointed(self._client, key_pointer(digest))
         if pointer is not None:
             owner, _, held_id = pointer.partition(" ")
             if owner != workspace_id:
@@ -88,12 +99,12 @@ class Workspaces:
 
     async def _claim(self, name: str) -> tuple[str, bool]:
         """The id of the workspace with the name, and whether this call claimed the name."""
-        created, workspace_id = False, await self._client.call("HGET", WORKSPACES, name)
+        created, workspace_id = False, (await listed_workspaces(self._client)).get(name)
         now_ms = await store_time_ms(self._client)
         if workspace_id is None:
             fresh = self._ids.new(now_ms)
-            created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
-            workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
+            created = await list_workspace(self._client, name, fresh)
+            workspace_id = fresh if created else (await listed_workspaces(self._client))[name]
         record = Keyspace(workspace_id).workspace
         # Only missing fields are written (the replica that claimed the name may have died before this): a full store
         # would refuse more, and this replica may be the one that makes room.
