@@ -11,7 +11,8 @@ from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.runtime.fairness.loop_turns import take_turn
 from app.runtime.kept_reading import KeptReading
-from app.store.keyspace import WORKSPACES, keyspace_of
+from app.store.keyspace import keyspace_of
+from app.store.workspaces import workspace_ids
 
 FRESH_SECONDS = 15.0
 _AT_ONCE = 64
@@ -35,12 +36,14 @@ class WaitingWatch:
     async def _count(self) -> Waiting:
         now_ms = await store_time_ms(self._client)
         waiting, oldest_ms = 0, now_ms
-        for workspace_id in await self._client.call("HVALS", WORKSPACES):
-            keyspace = keyspace_of(workspace_id)
-            # Those that were approved and not used yet are open, too.
-            ids = await self._client.call("ZRANGE", keyspace.approvals_open, f"({now_ms}", "+inf", "BYSCORE")
-            for start in range(0, len(ids), _AT_ONCE):
-                some = ids[start : start + _AT_ONCE]
+        keyspaces = [keyspace_of(each) for each in await workspace_ids(self._client)]
+        # Those that were approved and not used yet are open, too.
+        found = await self._client.read_each(
+            ("ZRANGE", each.approvals_open, f"({now_ms}", "+inf", "BYSCORE") for each in keyspaces
+        )
+        for keyspace, ids in zip(keyspaces, found, strict=True):
+            for start in range(0, len(ids or ()), _AT_ONCE):
+                some = [each.decode() for each in ids[start : start + _AT_ONCE]]
                 fields = (("HGET", keyspace.approval(each), "status") for each in some)
                 statuses = await self._client.read_pipelined(fields)
                 pending = [
