@@ -65,6 +65,11 @@ class Client:
         async with self._turn():
             return await self._redis.keys_on_each(name) if isinstance(self._redis, Cluster) else [name]
 
+    async def master_names(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Of a cluster: the masters that take writes, and the master of each key, by name; otherwise nothing."""
+        async with self._turn():
+            return await self._redis.master_names(keys) if isinstance(self._redis, Cluster) else ([], [])
+
     async def call_each(self, *args: Value) -> list[Any]:
         """The reply of every node that accepts writes: one, unless the store is a cluster, where some may be away."""
         async with self._turn():

@@ -72,6 +72,12 @@ class Cluster:
         await self._know()
         return self._redis.get_primaries()
 
+    async def master_names(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
+        """The masters that have slots and were not away a moment ago, and the master of each key, by name."""
+        masters = {each.name for each in await self.masters()} - self._away
+        with_slots = {self.master_of(slot).name for slot in range(0, _SLOTS, _SLOTS // _NAMES_TRIED)}
+        return sorted(masters & with_slots), [self.master_of(self.slot_of(key)).name for key in keys]
+
     def slot_of(self, key: str | bytes | None) -> int:
         """The slot of a key; any, if there is none."""
         return random.randrange(_SLOTS) if key is None else self._redis.keyslot(key)  # noqa: S311 - any

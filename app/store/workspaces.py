@@ -3,6 +3,8 @@
 import hashlib
 import logging
 import uuid
+from collections import Counter
+from collections.abc import Iterable
 
 from app.errors import Invalid
 from app.model.actors import COMMAND_LINE, ChangedBy
@@ -17,6 +19,7 @@ from app.store.pointers import list_workspace, listed_workspaces, pointed
 
 log = logging.getLogger(__name__)
 DEFAULT = "default"
+_IDS_TRIED = 256
 _BY = ChangedBy(COMMAND_LINE)
 
 
@@ -97,12 +100,27 @@ class Workspaces:
         )
         await self._keys.put(workspace_id, key, raw_key, by=_BY)
 
+    async def _placed_id(self, now_ms: int, others: Iterable[str]) -> str:
+        """A new id; in a cluster, one whose keys are on a master with the fewest workspaces.
+
+        An id's slot is chance, and by chance seven workspaces fell one, two and four on three masters.
+        """
+        masters, holders = await self._client.master_names(Keyspace(each).workspace for each in others)
+        counts = Counter(holders)
+        fewest = min(masters, key=lambda name: counts[name], default=None)
+        for _ in range(_IDS_TRIED):
+            fresh = self._ids.new(now_ms)
+            if (await self._client.master_names([Keyspace(fresh).workspace]))[1] in ([], [fewest]):
+                break
+        return fresh
+
     async def _claim(self, name: str) -> tuple[str, bool]:
         """The id of the workspace with the name, and whether this call claimed the name."""
-        created, workspace_id = False, (await listed_workspaces(self._client)).get(name)
+        listed = await listed_workspaces(self._client)
+        created, workspace_id = False, listed.get(name)
         now_ms = await store_time_ms(self._client)
         if workspace_id is None:
-            fresh = self._ids.new(now_ms)
+            fresh = await self._placed_id(now_ms, listed.values())
             created = await list_workspace(self._client, name, fresh)
             workspace_id = fresh if created else (await listed_workspaces(self._client))[name]
         record = Keyspace(workspace_id).workspace

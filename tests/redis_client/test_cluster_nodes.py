@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+from collections import Counter
 
 import pytest
 import redis
@@ -10,11 +11,15 @@ from servers import Store, free_port
 
 from app.audit.log import AuditLog
 from app.errors import StoreUnavailable
+from app.model.ids import Ids
 from app.redis_client.clients import open_client
 from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import SCRIPTS
 from app.serve.doctor import Severity, check_up
+from app.store.keyspace import Keyspace
 from app.store.readiness import require_ready
+from app.store.workspaces import Workspaces, workspace_ids
+from tests.support import parts
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +97,16 @@ async def test_a_cluster_that_is_down_is_away(client, masters):
         node.execute_command("CLUSTER", "ADDSLOTS", slot)
         while "cluster_state:ok" not in str(node.execute_command("CLUSTER", "INFO")):
             pass
+
+
+async def test_workspaces_are_spread_over_the_masters(client, masters):
+    """By count, not by chance: of nine, each master has three."""
+    ids = Ids()
+    workspaces = Workspaces(client, ids, parts.api_keys(client, ids))
+    for number in range(9):
+        await workspaces.create(f"spread {number}")
+    _, holders = await client.master_names(Keyspace(each).workspace for each in await workspace_ids(client))
+    assert sorted(Counter(holders).values()) == [3, 3, 3]
 
 
 async def stay_ready(client):
