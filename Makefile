@@ -27,10 +27,13 @@ test-weekly: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## those 
 test-nightly: $(VENV)/dev.stamp ## random tests, each with thousands of new examples
 	EXAMPLES=$(or $(EXAMPLES),2000) $(PYTEST) -m 'hypothesis and not weekly' $(ARGS)
 
-test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker
+test-clients: test-client-core test-go $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker
 	cd $(CLIENT) && .venv-newest/bin/mypy
 	cd $(CLIENT) && .venv-newest/bin/pytest --numprocesses 2 tests/frameworks tests/test_pages.py
 	cd $(CLIENT) && .venv-lowest/bin/pytest --numprocesses 2 tests/frameworks
+
+test-go: $(VENV)/run.stamp ## those of clients/go, on a real service; needs go
+	cd clients/go && test -z "$$(gofmt -l .)" && GOPROXY=off go vet . && GOPROXY=off go test . $(ARGS)
 
 test-client-core: $(VENV)/run.stamp $(CLIENT)/.venv/core.stamp ## those of clients/ that need no framework
 	cd $(CLIENT) && .venv/bin/pytest --ignore tests/frameworks $(ARGS)

@@ -24,6 +24,7 @@ RUN_BY = {
     "docs/checkpoints.md": "tests/transparency/test_signing.py",
     "docs/clients/README.md": "clients/python/tests/test_pages.py",
     "docs/clients/claude-code.md": "clients/python/tests/test_pages.py",
+    "docs/clients/go.md": "clients/go/page_test.go",
     "docs/clients/mcp.md": "clients/python/tests/frameworks/test_framework_pages.py",
     "docs/clients/python.md": "clients/python/tests/test_pages.py",
     "docs/command-line.md": "tests/readme/test_pages.py",

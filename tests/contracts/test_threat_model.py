@@ -57,7 +57,7 @@ def test_each_way_in_has_a_test_for_each_way_to_differ():
         "`POST /access/v1/evaluations`",
         *(f"`{door.path.removesuffix('/{path}')}`" for door in DOORS.values() if door.read_at is not None),
         *(f"`POST {door.path}`" for door in DOORS.values() if door.read_at is None),
-        *("`remit-client mcp`", "Python: guard", "TypeScript: guard"),
+        *("`remit-client mcp`", "Python: guard", "TypeScript: guard", "Go: gate"),
         *(f"Python: `{name}`" for name in python - {"enforcement", "gate"}),
         *(f"TypeScript: `{name}`" for name in typescript),
     }
@@ -65,7 +65,8 @@ def test_each_way_in_has_a_test_for_each_way_to_differ():
     used = {cell for row in rows for cell in row[1:]}
     assert all(len(row) == len(header) for row in rows)
     assert used - {"=", "-"} == set(letters)
-    scripts = "".join(path.read_text() for path in (ROOT / "clients/typescript/tests").rglob("*.ts"))
+    written = [*(ROOT / "clients/typescript/tests").rglob("*.ts"), *(ROOT / "clients/go").glob("*_test.go")]
+    scripts = "".join(path.read_text() for path in written)
     titles = [
         name for tests in letters.values() for name in re.findall("`([^`]+)`", tests) if not name.startswith("test_")
     ]

@@ -1,0 +1,3 @@
+module remit.invalid/client
+
+go 1.19
