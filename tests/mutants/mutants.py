@@ -98,15 +98,15 @@ PDP = [
     Mutant(
         "max-excluded",
         "app/pdp/value_tests.py",
-        "return failure if value > bound else None",
-        "return failure if value >= bound else None",
+        "return too_high if value > highest else None",
+        "return too_high if value >= highest else None",
         "`max` is the largest value that passes",
     ),
     Mutant(
         "no-day-7",
-        "app/pdp/rules/time_based.py",
-        "frozenset(day % 7 for day in window.allowed_days)",
-        "frozenset(window.allowed_days)",
+        "app/model/time_windows.py",
+        "frozenset(day % 7 for day in days)",
+        "frozenset(days)",
         "day 7 is Sunday, too",
     ),
     Mutant(
@@ -279,8 +279,8 @@ LUA = [
     Mutant(
         "session-remembers-too-long",
         "lua/commit_decision/sequences.lua",
-        "wait = wait > 0 and 0 or math.huge",
-        "wait = wait >= 0 and 0 or math.huge",
+        "wait = (wait > 0 or side == 'spent') and 0 or math.huge",
+        "wait = (wait >= 0 or side == 'spent') and 0 or math.huge",
         "a call exactly as long ago as a sequence looks back no longer counts",
     ),
     Mutant(
