@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 --[[
-decide_approval: a person approves, denies or cancels a pending approval; the log records it in the same step.
+decide_approval: a person approves, denies or cancels an approval that waits, or withdraws one that was approved and has
+uses left; the log records it in the same step.
 
 KEYS[1]       caller_key      hash; record of the API key that decides; missing = revoked
 KEYS[2]       approval        hash; the approval's record
@@ -41,18 +42,20 @@ ARGV[22]      groups          who may decide: a line for each demand, with group
 ARGV[23]      fresh_s         how old the person's sign-in may be, s; "" = any, and a key may decide
 ARGV[24]      counts_idle     "1" = somebody else vouches for the person, so their session counts until it ends in any
                               case; "" = it must not be idle
+ARGV[25]      may_decide      "1" = the key's scopes let it decide, and so withdraw what was approved; "" = they do not
 
 RETURNS       {status, state, version}
   done        the verdict is in the log; state is that of the approval: pending while more people must approve
   revoked     the key that decides is gone or has expired; nothing written
   missing     there is no such approval; nothing written
   stale       its version is not `expected`; nothing written
-  decided     it is no longer pending; nothing written
-  expired     nobody decided in time; nothing written
+  decided     it is no longer pending, nor approved if it is to be cancelled; nothing written
+  expired     nobody decided, or used it, in time; nothing written
   ended       since it was asked for, the agent was not active or was deleted, a policy that asked was deleted, or the
               key that asked was revoked; nothing written
   own         the key that decides has the root of the one that asked, or was made by it; nothing written
-  not_own     only the key that asked, or one with its root, may cancel; nothing written
+  not_own     only the key that asked, or one with its root, may cancel what waits, and only they or whoever may decide
+              what was approved; nothing written
   twice       it was approved already with a key that has this one's root, made it, or was made by it; nothing written
   not_approver  no person decides, or one who is not in a group of each demand; nothing written
   not_fresh   the person's sign-in is older than fresh_s; nothing written
@@ -62,7 +65,7 @@ TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS >= 11 and #ARGV == 24, 'ARITY')
+assert(#KEYS >= 11 and #ARGV == 25, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local open, agent_open, key_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
@@ -74,7 +77,7 @@ local backlog_max, time_us = tonumber(ARGV[12]), tonumber(ARGV[1])
 local agent_id, tool_name, asked_by, required = ARGV[13], ARGV[14], ARGV[15], tonumber(ARGV[16])
 local max_uses, most_valid_ms = tonumber(ARGV[17]), tonumber(ARGV[18])
 local policy_id, rule, decided_by = ARGV[19], ARGV[20], ARGV[21]
-local groups, fresh_s, counts_idle = ARGV[22], tonumber(ARGV[23]), ARGV[24] == '1'
+local groups, fresh_s, counts_idle, may_decide = ARGV[22], tonumber(ARGV[23]), ARGV[24] == '1', ARGV[25] == '1'
 
 if not time_us then
   local clock = call('TIME')
@@ -86,7 +89,7 @@ local time_ms_text = string.format('%.0f', time_ms)
 local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by', 'root', 'person', 'groups',
   'authenticated_s', 'ends_ms')
 local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'uses_left', 'granted_ms', 'said',
-  'approved_by', 'asked_sequence', 'approvers_made_by')
+  'approved_by', 'asked_sequence', 'approvers_made_by', 'usable_until_ms')
 local state, version = stored[1], tonumber(stored[2] or 1)
 local function refuse(status) return {status, state or '', version} end
 
@@ -94,8 +97,9 @@ local ends_ms = counts_idle and caller[9] or caller[2]
 if not caller[1] or (ends_ms and not (time_ms < tonumber(ends_ms))) then return refuse('revoked') end
 if not state then return refuse('missing') end
 if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') end
-if state ~= 'pending' then return refuse('decided') end
-if not (time_ms < tonumber(stored[3])) then return refuse('expired') end
+local withdraws = verdict == 'cancelled' and state == 'approved'
+if state ~= 'pending' and not withdraws then return refuse('decided') end
+if not (time_ms < tonumber(withdraws and stored[11] or stored[3])) then return refuse('expired') end
 local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
 if not of_agent[1] or not (tonumber(stored[9] or 0) > tonumber(of_agent[2] or -1)) then return refuse('ended') end
 local of_asker = call('HMGET', asker, 'created_ms', 'root')
@@ -106,11 +110,14 @@ end
 local root, made_by, asker_root = caller[5] or key_id, caller[4] or '', of_asker[2] or asked_by
 -- Lists of roots are separated by spaces; a space before each is the form of the oldest ones.
 local function has(roots, one) return string.find(' ' .. roots .. ' ', ' ' .. one .. ' ', 1, true) end
-if verdict == 'cancelled' then
-  if root ~= asker_root then return refuse('not_own') end
+if verdict == 'cancelled' and root == asker_root then
+  groups, fresh_s = '', nil -- whoever asked may always take it back
+elseif verdict == 'cancelled' then
+  if not (withdraws and may_decide) then return refuse('not_own') end
 elseif root == asker_root or has(made_by, asker_root) then
   return refuse('own')
-elseif groups ~= '' or fresh_s then
+end
+if groups ~= '' or fresh_s then
   if not caller[6] then return refuse('not_approver') end
   local has_groups = '\n' .. (caller[7] or '') .. '\n'
   for demand in string.gmatch(groups, '[^\n]+') do
@@ -123,11 +130,13 @@ elseif groups ~= '' or fresh_s then
   local authenticated_s = tonumber(caller[8])
   if fresh_s and not (authenticated_s and time_ms / 1000 - authenticated_s <= fresh_s) then return refuse('not_fresh') end
 end
--- Roots of those who have approved, and of all who made their keys.
+-- Roots of those who have approved, and of all who made their keys. Whoever approved may withdraw it.
 local approvers, approvers_made_by = stored[4] or '', stored[10] or ''
-if has(approvers, root) or has(approvers_made_by, root) then return refuse('twice') end
-for maker in string.gmatch(made_by, '%S+') do
-  if has(approvers, maker) then return refuse('twice') end
+if not withdraws then
+  if has(approvers, root) or has(approvers_made_by, root) then return refuse('twice') end
+  for maker in string.gmatch(made_by, '%S+') do
+    if has(approvers, maker) then return refuse('twice') end
+  end
 end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.

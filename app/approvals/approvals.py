@@ -52,7 +52,10 @@ _REFUSALS: dict[str, tuple[type[AppError], str]] = {
         OwnApproval,
         "Nobody decides their own request: this key and the one that asked count as one person; use another's key",
     ),
-    "not_own": (OwnApproval, "Only the key that asked may cancel; to refuse the call, deny it"),
+    "not_own": (
+        OwnApproval,
+        "Only the key that asked may cancel what waits, and whoever may decide, what is approved; to refuse, deny it",
+    ),
     "twice": (
         ApprovalDecided,
         "This key, or one that counts as the same person, has approved it already; another person must",
@@ -138,10 +141,12 @@ class Approvals:
         grant: Grant = ANY_GRANT,
         if_match: Versions = None,
         accepts_hidden: bool = False,
+        may_decide: bool = True,
     ) -> Approval:
         """The approval, once the verdict is in the log.
 
-        verdict: approved, denied or cancelled. if_match: only if the approval is still as the person saw it.
+        verdict: approved, denied or cancelled; what is approved and not used yet can be cancelled, too. if_match: only
+        if the approval is still as the person saw it. may_decide: False = they may only cancel what they asked for.
         Raises ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval, NotAnApprover, SignInTooOld, Invalid if
         the grant exceeds what the rules allow, Unauthorized if the key was revoked meanwhile.
         """
@@ -174,6 +179,7 @@ class Approvals:
             "" if approval.approvers is UNSET else "\n".join("\t".join(each.groups) for each in approval.approvers),
             "" if approval.fresh is UNSET else approval.fresh,
             "1" if by.via is Via.SLACK else "",
+            "1" if may_decide else "",
         ]
         raw_reply = await self._client.run(DECIDE_APPROVAL, [keyspace.key(by.id), *keys.values(), *basis], args)
         reply = check_reply(DECIDE_APPROVAL, raw_reply)

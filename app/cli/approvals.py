@@ -124,7 +124,7 @@ def deny(url: str, approval_ids: tuple[str, ...], note: str, as_json: bool) -> N
 @NOTE
 @JSON
 def cancel(url: str, approval_id: str, note: str, as_json: bool) -> None:
-    """Withdraw a request made with this key."""
+    """Withdraw a request made with this key, or what was approved and is not used yet, if you may decide it."""
     _decide(url, (approval_id,), "cancel", {"note": note}, as_json=as_json)
 
 

@@ -23,6 +23,13 @@ SUSPEND, ACTIVATE = races.set_status("suspended"), races.set_status("active")
 PENDING, APPROVED = {}, {"approved": True, "valid_s": LASTS_S}
 RACES = {
     "two ask": ([ask], [ask], {"asked": False}),
+    "use, withdraw": ([ask], [decide("cancelled", BOB)], APPROVED),
+    "use, withdraw, of two uses": ([ask], [decide("cancelled", ANN)], {"approved": True, "uses": 2}),
+    "approve, withdraw": ([APPROVE], [decide("cancelled", BOB)], PENDING),
+    "withdraw, withdraw": ([decide("cancelled", ANN)], [decide("cancelled", BOB)], APPROVED),
+    "use by name, withdraw": ([ask_by_name], [decide("cancelled", BOB)], APPROVED),
+    "withdraw, suspend": ([decide("cancelled", BOB)], [SUSPEND], APPROVED),
+    "withdraw, time passes": ([decide("cancelled", BOB)], [pass_time], APPROVED),
     "approve, approve": ([APPROVE], [decide("approved", BOB)], PENDING),
     "approve, approve, two needed": ([APPROVE], [decide("approved", BOB)], {"people": 2}),
     "the same person twice, two needed": ([APPROVE], [decide("approved", ANN)], {"people": 2}),

@@ -199,3 +199,19 @@ def test_a_stream_that_the_service_ends_is_no_end_of_the_watch_without_a_word(te
         assert watching.process.wait(60) == 1
     finally:
         watching.close()
+
+
+def test_what_was_approved_is_withdrawn_by_another_person(tenant, asking_replica, run_remit):
+    """With their own key, while nobody has used it."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, ASK)
+    approval_id = ask(tenant, agent["id"])["approval"]["id"]
+
+    def remit(verb, key):
+        env = clean_env() | {"REMIT_URL": asking_replica.base_url, "REMIT_API_KEY": key}
+        return run_remit(["approvals", verb, approval_id], env)
+
+    ann, bob = (tenant.new_key(["approve"], name=name)["key"] for name in ("ann", "bob"))
+    assert remit("approve", ann).stdout == f"approval {approval_id} is approved\n"
+    assert remit("cancel", bob).stdout == f"approval {approval_id} is cancelled\n"
+    assert ask(tenant, agent["id"])["result"] == "escalated"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.language.confusables import mixed_scripts
-from tests.console.browsing import PHONE, until
+from tests.console.browsing import PHONE, press, until
 
 pytestmark = pytest.mark.slow
 
@@ -182,3 +182,41 @@ def test_the_calls_that_wait_are_a_list_before_their_cards(waiting, visit, scene
     page.get_by_role("status").filter(has_text="A call arrived: payment.send 1999 EUR").wait_for(state="attached")
     card_of(page, scene, late).wait_for()
     assert page.locator(".waiting-calls li").count() == 12
+
+
+def test_what_was_approved_is_withdrawn(waiting, visit, scene):
+    """From its own page, with a note, by somebody who may decide; on a phone the button has room."""
+    approval_id = waiting(1700)
+    assert scene.tenant.admin.post(f"/v1/approvals/{approval_id}/approve", json={}).status_code == 200
+    visitor = visit("approve", viewport=PHONE)
+    page = visitor.open(f"/console/approvals/{approval_id}", "Approval")
+    page.get_by_label("Note").fill("the order was wrong")
+    button = page.get_by_role("button", name="Withdraw payment.send 1700 EUR for the agent")
+    assert visitor.violations() == []
+    press(button)
+    page.locator(".pill", has_text="cancelled").first.wait_for()
+    assert button.count() == 0
+    shown = scene.tenant.admin.get(f"/v1/approvals/{approval_id}").json()
+    assert (shown["status"], shown["approvals"][-1]["note"]) == ("cancelled", "the order was wrong")
+
+
+def test_who_may_not_decide_sees_no_button_and_why(visit, scene):
+    """Whoever is not in the group, and whoever has approved it already while another person must, too."""
+    agent = scene.tenant.new_agent()["id"]
+    allow = {"type": "tool_allowlist", "tools": ["*"]}
+    for tool, terms in (("pay.finance", {"approvers": {"groups": ["finance"]}}), ("pay.two", {"approvals": 2})):
+        scene.tenant.new_policy(agent, allow, {"type": "approval_required", "tools": [tool], "approval": terms})
+    ids = {tool: scene.tenant.authorize(agent, tool)["approval"]["id"] for tool in ("pay.finance", "pay.two")}
+    page = visit("approve").open(f"/console/approvals/{ids['pay.finance']}", "Approval")
+    page.get_by_text(
+        "Only a person in finance decides this; you have not signed in with the identity provider."
+    ).wait_for()
+    assert page.get_by_role("button", name=re.compile("Approve|Deny")).count() == 0
+    page = visit("approve").open(f"/console/approvals/{ids['pay.two']}", "Approval")
+    approve = page.get_by_role("button", name=re.compile("^Approve pay.two"))
+    until(page, "document.querySelector('.approve:not(:disabled)')")
+    press(approve)
+    page.get_by_text("You have approved it; another person must, too.").wait_for()
+    assert page.get_by_role("button", name=re.compile("Approve|Deny")).count() == 0
+    for each in ids.values():
+        scene.tenant.reader.post(f"/v1/approvals/{each}/cancel", json={})

@@ -177,7 +177,8 @@ class History:
         if self.door.is_exact:
             model = self.model
             there = set().union(model.agents, model.policies, model.keys, model.approvals)
-            there |= {each.agent for each in model.open_approvals()}  # until the reaper ends them
+            for each in model.open_approvals():  # until the reaper ends them
+                there |= {each.agent, each.asker}
             named = self._read("named_keys")
             left = {name for name, ids in named.items() if not there.issuperset(ids)}
             assert not left, left
@@ -362,9 +363,12 @@ class History:
         pending = [each for each in approvals if each.status == "pending" and not each.over]
         held = self.chance.choice(pending if pending and self.chance.random() < 0.8 else approvals)
         verdict = self.chance.choices(["approved", "denied", "cancelled"], [8, 1, 1])[0]
+        approved = [each for each in approvals if each.status == "approved" and not each.over]
+        if approved and self.chance.random() < 0.1:
+            held, verdict = self.chance.choice(approved), "cancelled"
         key = self._some_key(["admin", "approve"])
         if verdict == "cancelled":
-            key = held.asker if self.chance.random() < 0.8 else self._some_key(["admin"])
+            key = held.asker if self.chance.random() < 0.5 else self._some_key(["admin", "approve"])
         version = self.chance.choice([None, None, None, held.version, held.version - 1])
         return {"key": key, "approval_id": held.id, "verdict": verdict, "if_match": version}
 

@@ -308,13 +308,17 @@ class Model:
         if if_match not in (None, held.version):
             raise Refused("APPROVAL_CHANGED")
         self._require_valid(key, expired="UNAUTHORIZED")
-        if held.status != "pending" or not held.is_open(self.now_ms) or held.over:
+        withdraws = (held.status, verdict) == ("approved", "cancelled")
+        if not (held.status == "pending" or withdraws) or not held.is_open(self.now_ms) or held.over:
             raise Refused("APPROVAL_DECIDED")
         decider, asker = self.keys[key], self.keys[held.asker]["root"]
         is_own = asker == decider["root"] or (verdict != "cancelled" and asker in decider["makers"])
-        if is_own != (verdict == "cancelled"):
+        may_decide = not self.is_remote or not {"admin", "approve"}.isdisjoint(decider["scopes"])
+        if is_own != (verdict == "cancelled") and not (withdraws and may_decide):
             raise Refused("OWN_APPROVAL")
-        if any(root in (decider["root"], *decider["makers"]) or decider["root"] in by for root, by in held.said_yes):
+        if not withdraws and any(
+            root in (decider["root"], *decider["makers"]) or decider["root"] in by for root, by in held.said_yes
+        ):
             raise Refused("APPROVAL_DECIDED")
         held.version += 1
         held.said = [*held.said, [key, verdict]]

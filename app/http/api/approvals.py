@@ -162,16 +162,17 @@ async def deny_call(
     "POST",
     "/v1/approvals/{approval_id}/cancel",
     **_WITHDRAW,
-    errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+    errors=_DECIDING,
     headers=ETAG,
     request_headers=(IF_MATCH_APPROVAL,),
 )
 async def cancel_approval(
     approval_id: str, data: ApprovalNote, caller: Caller, records: Records, if_match: Versions
 ) -> Response[Approval]:
-    """Withdraw the request.
+    """Withdraw the request, or what was approved and is not used yet.
 
-    Only with the key that asked, or one that was rotated from it or into it.
+    While it waits, only with the key that asked, or one that was rotated from it or into it. Once it is approved, and
+    as long as it permits another call, also by whoever may decide; whoever approved it is one of them.
     """
     return await _refuse(records, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
 
@@ -186,6 +187,7 @@ async def _refuse(
         by=caller.actor,
         note=data.note,
         if_match=if_match,
+        may_decide=caller.has_any((Scope.APPROVE,)),
     )
     return _answer(approval)
 

@@ -296,7 +296,7 @@ export interface paths {
     "/v1/approvals/{approval_id}/cancel": {
         parameters: {
         };
-        /** Withdraw the request */
+        /** Withdraw the request, or what was approved and is not used yet */
         post: operations["post_approvals_approval_cancel"];
     };
     "/v1/approvals/{approval_id}/usual": {

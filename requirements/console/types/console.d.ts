@@ -23,6 +23,7 @@ declare global {
     name: string;
     scopes: string[];
     until: string | null;
+    person?: Schemas["SignedInPerson"];
     keyId: string;
     id: string;
   };

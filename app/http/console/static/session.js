@@ -33,10 +33,10 @@ export async function whoAmI(tell = true) {
     const { data } = await ask("GET", "/v1/session");
     if (tell) tabs.postMessage("in");
     if (mine !== turn) return; // a later answer knows more
-    const { workspace, name, scopes, until, keyId = "", sessionId: id = keyId } = data;
+    const { workspace, name, scopes, until, person, keyId = "", sessionId: id = keyId } = data;
     if (session.value && session.value.workspaceId !== workspace.id) return leave();
     if (`${session.value?.id} ${session.value?.scopes}` !== `${id} ${scopes}`)
-      session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, keyId, id };
+      session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, person, keyId, id };
     noteSignIn();
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;

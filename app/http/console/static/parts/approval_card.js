@@ -1,10 +1,10 @@
 // One call that waits for a person: every argument exact, what is unusual, and two buttons.
 import { ask, get, Refused } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
+import { barred, isMine } from "../deciders.js";
 import { Exact, pieces, write } from "../exact.js";
 import { leaves } from "../leaves.js";
 import { AgentName, agents, PolicyName } from "../names.js";
-import { can, lacks, session } from "../session.js";
 import { countdown, duration, now } from "../time.js";
 import { to } from "../url.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
@@ -32,10 +32,11 @@ export function compared(id) {
   return asked;
 }
 
-/** place: of the call in its plan. decides: whether the card has its own buttons. wants: told what has to be done before it
+/** place: of the call in its plan. decides: whether the card has its own buttons. withdraws: whether
+ * what was approved is withdrawn here, and not among cards that must not move. wants: told what has to be done before it
  * can be approved, "" if nothing.
- * @param {{approval: Approval, alone?: boolean, place?: number, decides?: boolean, wants?: (before: string) => void}} props */
-export function ApprovalCard({ approval, alone = false, place, decides = true, wants }) {
+ * @param {{approval: Approval, alone?: boolean, place?: number, decides?: boolean, withdraws?: boolean, wants?: (before: string) => void}} props */
+export function ApprovalCard({ approval, alone = false, place, decides = true, withdraws = alone, wants }) {
   const pending = approval.status === "pending";
   const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
   const rows = leaves(approval.parameters).filter((row) => row.path);
@@ -87,7 +88,12 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
-    ${leaves(approval.agentSays).filter((row) => row.path).map((row) => html`<p class="small muted agent-says">The agent says (not part of what you approve): <code><${Text} value=${row.path} /></code> <q><${Text} value=${String(row.value)} /></q></p>`)}
+    ${leaves(approval.agentSays)
+      .filter((row) => row.path)
+      .map(
+        (row) =>
+          html`<p class="small muted agent-says">The agent says (not part of what you approve): <code><${Text} value=${row.path} /></code> <q><${Text} value=${String(row.value)} /></q></p>`,
+      )}
     ${approval.commands.length > 0 && html`<ol class="commands" aria-label="What the line runs">${approval.commands.map((each) => html`<li class=${each.passed ? "may-run" : "asks"}><code><${Text} value=${each.text} /></code> ${each.passed ? html`<span class="muted">may run</span>` : html`<span class="unusual"><${Text} value=${each.why ?? ""} /></span>`}</li>`)}</ol>`}
     <p class="small muted">${unverified(approval)}${allows(approval)}</p>
     ${
@@ -102,6 +108,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
     ${pending && left > 0 && decides && html`<${Decide} approval=${approval} before=${before} changed=${changed} />`}
+    ${withdraws && approval.status === "approved" && html`<${Withdraw} approval=${approval} />`}
     ${
       pending &&
       html`<p class="small muted compared">${
@@ -283,23 +290,16 @@ function useSeen() {
   return [node, seen];
 }
 
-/** before: what has to be done before it can be approved. @param {{approval: Approval, before: string, changed: string[]}} props */
-function Decide({ approval, before, changed }) {
-  const [note, setNote] = useState("");
-  const [uses, setUses] = useState("");
-  const [seen, setSeen] = useState(false);
+/** What sends a verdict on the approval, whether it is on its way, and why it was refused. @param {Approval} approval */
+function useVerdict(approval) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  const own = approval.requestedBy.keyId === session.value?.keyId || approval.requestedBy.keyId === session.value?.id;
-  useEffect(() => {
-    setSeen(false);
-  }, [approval.version]);
   const send = async (/** @type {string} */ verdict, /** @type {Record<string, unknown>} */ body) => {
     setBusy(true);
     setError(null);
     try {
       const { data } = await ask("POST", `/v1/approvals/${approval.id}/${verdict}`, {
-        body: { note, ...body },
+        body,
         ifMatch: verdict === "cancel" ? undefined : approval.version,
       });
       noteApproval(data);
@@ -311,21 +311,45 @@ function Decide({ approval, before, changed }) {
       setBusy(false);
     }
   };
-  if (own)
-    return html`<p class="note calm">You asked for this yourself, so another person must decide.</p><div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`;
-  if (!can("approve")) return html`<p class="small muted">${lacks("approve")}.</p>`;
+  return { send, busy, error };
+}
+
+/** Takes back what is approved and not used yet, for whoever asked or may decide. @param {{approval: Approval}} props */
+function Withdraw({ approval }) {
+  const { send, busy, error } = useVerdict(approval);
+  const [note, setNote] = useState("");
+  if (!isMine(approval.requestedBy) && barred(approval)) return null;
+  const agent = agents.find(approval.agentId)?.name ?? "the agent";
+  return html`<div class="decide"><label class="sr" for=${`note-${approval.id}`}>Note</label><textarea id=${`note-${approval.id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
+    <${Problem} error=${error} /><div class="verdicts"><button type="button" class="deny" disabled=${busy} aria-label=${`Withdraw ${inBrief(approval)} for ${agent}`} onClick=${() => send("cancel", { note })}>Withdraw</button></div></div>`;
+}
+
+/** before: what has to be done before it can be approved. @param {{approval: Approval, before: string, changed: string[]}} props */
+function Decide({ approval, before, changed }) {
+  const { send, busy, error } = useVerdict(approval);
+  const [note, setNote] = useState("");
+  const [uses, setUses] = useState("");
+  const [seen, setSeen] = useState(false);
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const why = barred(approval);
+  const style = useHeight(box, why === "");
+  useEffect(() => {
+    setSeen(false);
+  }, [approval.version]);
+  if (why)
+    return html`<div style=${style}><p class="note calm">${why}</p>${isMine(approval.requestedBy) && html`<div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`}</div>`;
   const blocked = before || (approval.hides && !seen ? "Confirm what is hidden first" : "");
   const agent = agents.find(approval.agentId)?.name ?? "the agent";
   const grant = { ...(uses && { uses: Number(uses) }), ...(approval.hides && { accept_hidden: seen }) };
-  return html`<div class="decide">
+  return html`<div class="decide" ref=${box}>
     ${changed.length > 0 && html`<p class="note" role="alert">It has changed since you opened it: ${changed.join(", ")}.</p>`}
     ${approval.hides && html`<label class="check note"><input type="checkbox" checked=${seen} onChange=${(/** @type {any} */ event) => setSeen(event.target.checked)} /> Parts are redacted or shortened. I approve without seeing everything.</label>`}
     <label class="sr" for=${`note-${approval.id}`}>Note</label><textarea id=${`note-${approval.id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
     ${approval.usesLeft > 1 && html`<label class="uses">How many calls <input type="number" min="1" max=${approval.usesLeft} placeholder=${String(approval.usesLeft)} value=${uses} onInput=${(/** @type {any} */ event) => setUses(event.target.value)} /></label>`}
     <${Problem} error=${error} />
     ${error instanceof Refused && /^(NOT_AN_APPROVER|SIGN_IN_TOO_OLD)$/.test(error.code) && html`<${Later} load=${() => import("./problem.js")} name="SignInAgain" approval=${approval} />`}
-    <div class="verdicts"><button type="button" class="deny" disabled=${busy} aria-label=${`Deny ${inBrief(approval)} for ${agent}`} onClick=${() => send("deny", {})}>Deny</button>
-      <button type="button" class="approve" disabled=${busy || blocked !== ""} aria-label=${`Approve ${inBrief(approval)} for ${agent}`} title=${blocked || undefined} onClick=${() => send("approve", grant)}>${before.endsWith("…") ? "Comparing…" : "Approve"}</button></div>
+    <div class="verdicts"><button type="button" class="deny" disabled=${busy} aria-label=${`Deny ${inBrief(approval)} for ${agent}`} onClick=${() => send("deny", { note })}>Deny</button>
+      <button type="button" class="approve" disabled=${busy || blocked !== ""} aria-label=${`Approve ${inBrief(approval)} for ${agent}`} title=${blocked || undefined} onClick=${() => send("approve", { note, ...grant })}>${before.endsWith("…") ? "Comparing…" : "Approve"}</button></div>
     <p class="small muted blocked">${blocked.endsWith("…") ? "" : blocked && `${blocked}.`}</p>
   </div>`;
 }

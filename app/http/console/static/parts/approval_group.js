@@ -2,7 +2,7 @@
 import "../styles.js";
 import { ask } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
-import { can, session } from "../session.js";
+import { barred } from "../deciders.js";
 import { Fragment, html, useRef, useState } from "../vendor/preact.js";
 import { ApprovalCard, useHeight } from "./approval_card.js";
 import { Problem } from "./loading.js";
@@ -16,10 +16,8 @@ export function ApprovalGroup({ list }) {
   const plan = list[0].plan;
   const [struck, setStruck] = useState(/** @type {string[]} */ ([]));
   const [wants, setWants] = useState(/** @type {Record<string, string>} */ ({}));
-  const own = (/** @type {Approval} */ each) =>
-    [session.value?.keyId, session.value?.id].includes(each.requestedBy.keyId ?? "");
-  // What hides something is approved singly, and nobody decides what they asked for.
-  const may = can("approve") ? list.filter((each) => each.status === "pending" && !each.hides && !own(each)) : [];
+  // What hides something is approved singly.
+  const may = list.filter((each) => each.status === "pending" && !each.hides && !barred(each));
   const waiting = list.filter((each) => each.status === "pending").length;
   // Who began to decide together goes on so, however many others decide meanwhile.
   const several = useRef(false);

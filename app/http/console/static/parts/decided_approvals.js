@@ -29,7 +29,7 @@ export function History({ status }) {
           : html`<${Skeleton} />`
         : !read.data.length
           ? html`<${Empty} title=${agent || tool ? "Nothing matches" : `None is ${status}`} icon="approvals" />`
-          : html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} />`)}</div>`
+          : html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} withdraws />`)}</div>`
     }`;
 }
 
