@@ -254,7 +254,7 @@ def test_a_comparison_that_takes_too_much_ends_and_says_so():
     sides = [
         policies_of([{"name": f"p{n}", "rules": [rule]} for n, rule in enumerate(some)]) for some in (many, many[1:])
     ]
-    assert compare_meaning(*sides, Effort(states=5000)).because == [
+    assert compare_meaning(*sides, Effort(states=50)).because == [
         Doubt("t", "there are more combinations than are compared")
     ]
     clock = iter(range(1000))

@@ -9,7 +9,6 @@ can stand with. Then calls are made and judged: if each combination was seen in 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import IntEnum
 from functools import cached_property
 from itertools import chain, groupby, product
 from math import prod
@@ -21,15 +20,12 @@ from msgspec import UnsetType
 
 from app.language.value_paths import EACH
 from app.model.constraints import REQUEST as REQUEST_NAME
-from app.model.constraints import IfMissing
 from app.model.policies import Policy
 from app.model.rule import Rule
-from app.model.rules import PinnedRequest, Sequenced
-from app.model.sequences import covers
-from app.pdp.rules.rule_type import TYPE_OF
 from app.policy_tools.compare.calls import RESPELLED, TIME, Call, Many, Place, call_of, readings, respelled
 from app.policy_tools.compare.known import by_meaning, two_spellings, unknown_in, unknown_in_policy
-from app.policy_tools.compare.reads import FAILS, HOLDS, LACKS, UNJUDGED, Read, Standing, reads_of
+from app.policy_tools.compare.reads import FAILS, HOLDS, UNJUDGED, Read, Standing, reads_of
+from app.policy_tools.compare.tiers import Rank, Said, Tiers, failures
 from app.policy_tools.compare.values import MISSING, REQUEST, ROOT, values_for
 
 MAX_STATES = 1_000_000
@@ -64,20 +60,6 @@ class Effort:
             raise TooMuch("comparing took longer than it may")
 
 
-class Effect(IntEnum):
-    """What a rule does about a call."""
-
-    ABSTAINS = 0
-    PASSES = 1
-    FAILS = 2
-
-
-Rank = tuple[int, int]
-"""What a rule's constraints and its `when` or `unless` have come to: the worst of each."""
-
-Said = tuple[Any, ...]
-"""By policy, what it says about a call; None while that is not known."""
-
 State = tuple[tuple[Rank | None, ...], Said, tuple[Any, ...]]
 """By rule, its rank, or None if that no longer matters; what the policies say; and values that are kept apart."""
 
@@ -91,31 +73,30 @@ _Given = tuple[Any, Place, Any] | None
 """Values of places, as a list linked backwards."""
 
 
+ReadRules = dict[bytes, tuple[list[str], list[Read]]]
+"""By rule, as JSON, why it is not compared completely, and what it reads; kept for all tools of a comparison."""
+
+
 class Combinations:
     """The combinations of a tool under some policies, of one side and of the other.
 
     reasons: why `calls` may have missed one; empty if they have not. classes: how many there are.
     """
 
-    def __init__(self, policies: Iterable[Policy], tool: str, times: Sequence[int], effort: Effort) -> None:
-        self._tool, self._times, self._effort = tool, times, effort
-        self._rules: list[Rule] = []
+    def __init__(
+        self, sides: Sequence[Sequence[Policy]], tool: str, times: Sequence[int], effort: Effort, read: ReadRules
+    ) -> None:
+        self._times, self._effort, self._read = times, effort, read
         self._reads: list[Read] = []
         self._numbers: dict[bytes, int] = {}
         self._reasons: dict[str, None] = {}
         self.classes = 0
-        units: dict[tuple[int, ...], None] = {}
-        for policy in policies:
+        for policy in (policy for side in sides for policy in side):
             self._doubt(unknown_in_policy(policy))
-            concerned = concerning(policy, tool)
-            for rule in concerned:
-                self._doubt(unknown_in(rule))
-            units[tuple(map(self._numbered, concerned))] = None
-        reading = {each.rule for each in self._reads}
-        self._units = [unit for unit in units if not reading.isdisjoint(unit)]
+        self._tiers = Tiers(sides, tool, self._numbered)
         self._by_place: dict[Place, list[Read]] = {}
-        for read in self._reads:
-            self._by_place.setdefault(read.place, []).append(read)
+        for each in self._reads:
+            self._by_place.setdefault(each.place, []).append(each)
         for of in ("parameters", "context"):
             self._doubt(two_spellings(name for at, name in self._by_place if at == of))
 
@@ -146,9 +127,12 @@ class Combinations:
     def _numbered(self, rule: Rule) -> int:
         key = _encode(rule)
         if key not in self._numbers:
-            number = self._numbers[key] = len(self._rules)
-            self._rules.append(rule)
-            self._reads += [each.of_rule(number) for each in reads_of(rule)]
+            number = self._numbers[key] = len(self._numbers)
+            if key not in self._read:
+                self._read[key] = list(unknown_in(rule)), list(reads_of(rule))
+            reasons, reads = self._read[key]
+            self._doubt(reasons)
+            self._reads += [each.of_rule(number) for each in reads]
         return self._numbers[key]
 
     @cached_property
@@ -164,28 +148,35 @@ class Combinations:
         return sorted(order, key=lambda place: (_array(place) in last, first[_array(place)], order.index(place)))
 
     @cached_property
-    def _settled(self) -> dict[Place, tuple[list[int], list[int]]]:
-        """By place, the policies of which everything is known after it, and the rules that then no longer matter."""
+    def _settled(self) -> dict[Place, tuple[list[int], list[int], frozenset[int]]]:
+        """By place, the policies of which everything is known after it, the rules that no longer matter, and tiers.
+
+        Policies that read nothing are those of the first place.
+        """
         last: dict[int, int] = {}
         for index, place in enumerate(self._places):
             last |= {read.rule: index for read in self._by_place[place]}
-        ends = [max(last.get(number, 0) for number in unit) for unit in self._units]
+        units = self._tiers.units
+        ends = [max((last.get(number, 0) for number in unit), default=0) for unit, _ in units]
         needed: dict[int, int] = {}
-        for unit, end in zip(self._units, ends, strict=True):
+        tiers = dict.fromkeys(range(self._tiers.count), -1)
+        for (unit, places), end in zip(units, ends, strict=True):
             needed |= {number: max(end, needed.get(number, 0)) for number in unit}
+            tiers |= {tier: max(end, tiers[tier]) for tier in places}
         return {
             place: (
                 [unit for unit, end in enumerate(ends) if end == index],
                 [number for number, end in needed.items() if end == index],
+                frozenset(tier for tier, end in tiers.items() if end <= index),
             )
             for index, place in enumerate(self._places)
         }
 
     def _combined(self, classes: "Callable[[Place], list[_Class]]", most: int | None = None) -> "dict[Said, _Given]":
         """What the policies can say, each with values with which they do. most: more than so many are left out."""
-        used = {number for unit in self._units for number in unit}
-        ranks = tuple((HOLDS, HOLDS) if number in used else None for number in range(2 * len(self._rules)))
-        states: dict[State, _Given] = {(ranks, (None,) * len(self._units), ()): None}
+        if not self._places:
+            return {self._said(()): None}
+        states: dict[State, _Given] = {((None,) * 2 * len(self._numbers), self._tiers.nothing, ()): None}
         for array, group in groupby(self._places, key=_array):
             places = list(group)
             after = states
@@ -224,50 +215,20 @@ class Combinations:
     ) -> "dict[State, _Given]":
         """The states with one place more. apart: states with different values of it are different."""
         self._effort.spend(len(states) * len(classes))
-        units, forgotten = self._settled[place]
+        units, forgotten, final = self._settled[place]
         after: dict[State, _Given] = {}
         for (ranks, said, kept), given in states.items():
             for vector, value in classes:
-                now, words = list(ranks), list(said)
+                now = list(ranks)
                 for number, is_about, rank in vector:
                     demanded, asked = now[number] or (HOLDS, HOLDS)
                     now[number] = (demanded, max(asked, rank)) if is_about else (max(demanded, rank), asked)
-                for unit in units:
-                    words[unit] = self._word(self._units[unit], now)
+                words = self._tiers.said(said, units, now, final)
                 for number in forgotten:
                     now[number] = None
                 held = (*kept, _encoded(value)) if apart else kept
-                after.setdefault((tuple(now), tuple(words), held), (given, place, value))
+                after.setdefault((tuple(now), words, held), (given, place, value))
         return after
-
-    def _word(self, unit: Sequence[int], ranks: "Sequence[Rank | None]") -> Any:
-        """What a policy says: whether it matches, with which result, and which of its limits then matter."""
-        effects = {number: self._effect(number, ranks[number] or (HOLDS, HOLDS)) for number in unit}
-        failed = [number for number, effect in effects.items() if effect is Effect.FAILS]
-        if any(not self._rules[number].escalates for number in failed):
-            return "denied"
-        open_limits = frozenset(
-            number for number, effect in effects.items() if effect is Effect.PASSES and _counts(self._rules[number])
-        )
-        if failed:
-            return "escalated", frozenset(number for number in open_limits if not self._rules[number].escalates)
-        return ("allowed", open_limits) if Effect.PASSES in effects.values() else "nothing"
-
-    def _effect(self, number: int, rank: Rank) -> Effect:
-        rule, (demanded, asked) = self._rules[number], rank
-        for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
-            if isinstance(circumstances, UnsetType):
-                continue
-            if asked == LACKS and not isinstance(circumstances.if_missing, UnsetType):
-                applies = circumstances.if_missing is IfMissing.APPLY
-            elif asked in (LACKS, UNJUDGED):
-                return Effect.ABSTAINS if TYPE_OF[type(rule)].never_fails else Effect.FAILS
-            else:
-                applies = (asked == HOLDS) is (word == "when")
-            if not applies:
-                return Effect.ABSTAINS
-        fails = demanded or rule.only_fails or not covers(rule.tools, self._tool)
-        return Effect.FAILS if fails else Effect.PASSES
 
     def _vectors(self, place: Place) -> "list[_Class]":
         """All that the reads of a place can come to together, whatever the other places have."""
@@ -361,7 +322,7 @@ class Combinations:
             call = call_of({**self._always, place: given}, self._times[0])
             vector = tuple(
                 # What is only a hint is kept apart from what the rule has come to.
-                (each.rule + each.is_hint * len(self._rules), bool(each.part), _alone(each)(call))
+                (each.rule + each.is_hint * len(self._numbers), bool(each.part), _alone(each)(call))
                 for each in reads
             )
             found.setdefault((vector, _encoded(value) if place in self._apart else b""), (vector, given))
@@ -391,7 +352,7 @@ class Combinations:
 
     def _ranks(self, call: Call) -> list[Rank]:
         """What each rule comes to with a whole call."""
-        ranks: list[Rank] = [(HOLDS, HOLDS)] * len(self._rules)
+        ranks: list[Rank] = [(HOLDS, HOLDS)] * len(self._numbers)
         for read in self._reads:
             if not read.is_hint:
                 demanded, asked = ranks[read.rule]
@@ -400,21 +361,12 @@ class Combinations:
         return ranks
 
     def _said(self, ranks: Sequence[Rank]) -> Said:
-        return tuple(self._word(unit, ranks) for unit in self._units)
+        everything = frozenset(range(self._tiers.count))
+        return self._tiers.said(self._tiers.nothing, range(len(self._tiers.units)), ranks, everything)
 
 
 _encode = msgspec.json.encode
 _MAX_VALUES = 80
-
-
-def concerning(policy: Policy, tool: str) -> list[Rule]:
-    """The rules of a policy that can matter for a tool."""
-    return [rule for rule in policy.rules if TYPE_OF[type(rule)].covers_all or covers(rule.tools, tool)]
-
-
-def _counts(rule: Rule) -> bool:
-    """True if only the store can tell whether a call passes."""
-    return rule.counter is not None or isinstance(rule, Sequenced | PinnedRequest)
 
 
 def _array(place: Place) -> Place:
@@ -436,7 +388,4 @@ def _encoded(value: Any) -> bytes:
 
 
 def _failures(state: State) -> int:
-    said = (each if isinstance(each, str) else each and each[0] for each in state[1])
-    return sum(max(rank) for rank in state[0] if rank is not None) + sum(
-        each in ("denied", "escalated") for each in said
-    )
+    return sum(max(rank) for rank in state[0] if rank is not None) + failures(state[1])

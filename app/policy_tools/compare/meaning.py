@@ -21,8 +21,9 @@ from app.model.times import rfc3339
 from app.pdp import compile_agent, decide
 from app.pdp.compiled import CompiledAgent
 from app.policy_tools.compare.calls import Call
-from app.policy_tools.compare.combinations import Combinations, Effort, TooMuch, concerning
+from app.policy_tools.compare.combinations import Combinations, Effort, ReadRules, TooMuch
 from app.policy_tools.compare.limits import answers, outcome_of
+from app.policy_tools.compare.tiers import concerning
 from app.policy_tools.compare.times import times_of
 
 _AGENT = Agent(id="agent", name="agent", created_ms=0, updated_ms=0, version="")
@@ -67,6 +68,7 @@ class _Comparison:
         self._policies = (old, new)
         self._sides = (compile_agent(_AGENT, old, _no_secret), compile_agent(_AGENT, new, _no_secret))
         self._effort = effort
+        self._read: ReadRules = {}
         self.flips: list[PolicyFlip] = []
         self.tried = self.classes = 0
 
@@ -77,7 +79,7 @@ class _Comparison:
             return []
         concerned = [policy for side in self._policies for policy in side if concerning(policy, tool)]
         times, are_all = times_of(rule for policy in concerned for rule in concerning(policy, tool))
-        combinations = Combinations(concerned, tool, times, self._effort)
+        combinations = Combinations(self._policies, tool, times, self._effort, self._read)
         reasons = {} if are_all else {"windows have more exceptions than are compared": None}
         found: set[tuple[Result, Result]] = set()
         calls = sorted(combinations.calls(), key=lambda each: (each.at_us != times[0], each.size))
