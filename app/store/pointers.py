@@ -8,7 +8,8 @@ import logging
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Client, Value
-from app.redis_client.replies import StoreAway, as_record
+from app.redis_client.replies import StoreAway, as_record, check_reply
+from app.redis_client.scripts import READ_POINTER
 from app.store.keyspace import WORKSPACES, copy_of
 
 log = logging.getLogger(__name__)
@@ -31,11 +32,17 @@ async def point(client: Client, name: str, value: str, *options: Value) -> None:
 
 
 async def pointed(client: Client, name: str) -> str | None:
-    """The pointer's value; None if there is none. Raises StoreUnavailable if a master that may have it is away."""
+    """The pointer's value; None if there is none. Raises StoreUnavailable if a master that may have it is away.
+
+    Only a master that takes writes says that there is none: what was the master until a failover may lack it.
+    """
     away: StoreUnavailable | None = None
     for each in names_of(client, name):
         try:
             value: str | None = await client.call("GET", each)
+            if value is None:
+                status, found = check_reply(READ_POINTER, await client.run(READ_POINTER, [each], []))
+                value = str(found) if status == "found" else None
         except StoreAway as error:
             away = error
             continue
