@@ -21,7 +21,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from pydantic_ai import Agent as PydanticAgent
-from pydantic_ai import ApprovalRequired, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai import (
+    ApprovalRequired,
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolApproved,
+    ToolDenied,
+)
 from pydantic_ai import messages as pydantic_messages
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
@@ -70,6 +77,8 @@ class _Scripted(BaseChatModel):
 
 
 class LangGraph(Driver):
+    CANNOT: ClassVar = {"other arguments than were approved are another call": "a pause is resumed with an answer only"}
+
     def __init__(self, *args):
         self._saved = InMemorySaver()
         super().__init__(*args)
@@ -93,6 +102,9 @@ class LangGraph(Driver):
 
     async def resume(self):
         await self._go(Command(resume=True))
+
+    async def refuse(self):
+        await self._go(Command(resume=False))
 
     async def _go(self, given):
         said = await self._graph.ainvoke(given, {"configurable": {"thread_id": "s1"}})
@@ -135,6 +147,7 @@ class OpenAI(Driver):
 
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a tool asks its user at most once, before it runs",
+        "other arguments than were approved are another call": "a call that waits is approved or rejected as it is",
     }
 
     def _make(self, remit):
@@ -156,11 +169,14 @@ class OpenAI(Driver):
         self._turn = 0
         await self._go("refund")
 
-    async def resume(self):
+    async def resume(self, answer=RunState.approve):
         state = await RunState.from_string(self._desk, self._saved)
         for each in state.get_interruptions():
-            state.approve(each)
+            answer(state, each)
         await self._go(state)
+
+    async def refuse(self):
+        await self.resume(RunState.reject)
 
     async def _go(self, given):
         said = await Runner.run(self._desk, given)
@@ -204,10 +220,16 @@ class Pydantic(Driver):
     async def start(self):
         self._keep(await self._desk.run("refund"))
 
-    async def resume(self):
+    async def resume(self, answer=True):
         history = pydantic_messages.ModelMessagesTypeAdapter.validate_json(self._saved)
-        yes = DeferredToolResults(approvals=dict.fromkeys(self._waiting, True))
-        self._keep(await self._desk.run(message_history=history, deferred_tool_results=yes))
+        answers = DeferredToolResults(approvals=dict.fromkeys(self._waiting, answer))
+        self._keep(await self._desk.run(message_history=history, deferred_tool_results=answers))
+
+    async def refuse(self):
+        await self.resume(ToolDenied("the user said no"))
+
+    async def amend(self):
+        await self.resume(ToolApproved(override_args={"amount": 60}))
 
     def _keep(self, said):
         self._saved = said.all_messages_json()

@@ -32,6 +32,10 @@ def rules_of(row):
         yield {"type": "budget", "tools": [NAME], "budget": budget}
     if row.get("asks"):
         yield {"type": "approval_required", "tools": [NAME]}
+    for most, effect in (("max", "deny"), ("asksAbove", "escalate")):
+        if most in row:
+            parameters = {"amount": {"max": row[most]}}
+            yield {"type": "parameter_constraint", "tools": [NAME], "parameters": parameters, "effect": effect}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
@@ -40,11 +44,13 @@ async def test_a_call_is_judged_once(framework, row, service, admin, asking_key,
     if row["name"] in framework.CANNOT:
         pytest.skip(framework.CANNOT[row["name"]])
     agent = admin.send(calls.create_agent("desk")).id
-    admin.send(calls.create_policy(agent, "desk", list(rules_of(row))))
+    policy = admin.send(calls.create_policy(agent, "desk", list(rules_of(row))))
     desk = framework((service.url, asking_key), agent, row["calls"], row["pauses"])
     for step in row["steps"]:
         if step == "suspend":
             admin.send(calls.update_agent(agent, status="suspended"))
+        elif step == "edit":
+            admin.send(calls.update_policy(policy.id, name="desk, edited"))
         elif step in ("approve", "deny", "cancel"):
             [pending] = person.send(calls.list_approvals("pending", agent))
             if step == "cancel":

@@ -1,8 +1,8 @@
 /**
  * What plays a row of clients/adapters.json: one driver for each framework.
  *
- * `ran`: the amounts with which the tool ran. `said`: what the model has read of its last call. `start`, `resume` and
- * `restart` are the steps of that name.
+ * `ran`: the amounts with which the tool ran. `said`: what the model has read of its last call. `start`, `resume`,
+ * `refuse` and `restart` are the steps of that name.
  */
 
 import { AIMessage } from "@langchain/core/messages";
@@ -53,6 +53,8 @@ export abstract class Driver {
   protected abstract begin(): Promise<void>;
   /** Continues with a yes to all that waits. */
   abstract resume(): Promise<void>;
+  /** Continues with a no. */
+  abstract refuse(): Promise<void>;
   /** Makes everything anew, but for what the framework saves. */
   abstract restart(): void;
 }
@@ -72,6 +74,10 @@ export class LangGraph extends Driver {
 
   resume() {
     return this.#go(new Command({ resume: true }));
+  }
+
+  refuse() {
+    return this.#go(new Command({ resume: false }));
   }
 
   async #go(given: unknown) {
@@ -127,9 +133,17 @@ export class OpenAI extends Driver {
     return this.#go("refund");
   }
 
-  async resume() {
+  resume() {
+    return this.#answer("approve");
+  }
+
+  refuse() {
+    return this.#answer("reject");
+  }
+
+  async #answer(answer: "approve" | "reject") {
     const state = await this.resumed(this.#state);
-    for (const each of state.getInterruptions()) state.approve(each);
+    for (const each of state.getInterruptions()) state[answer](each);
     await this.#go(state);
   }
 
@@ -191,7 +205,15 @@ abstract class AiSdk extends Driver {
   }
 
   resume() {
-    const answers = this.#waiting.map(({ approvalId }) => ({ type: "tool-approval-response", approvalId, approved: true }));
+    return this.#answer(true);
+  }
+
+  refuse() {
+    return this.#answer(false);
+  }
+
+  #answer(approved: boolean) {
+    const answers = this.#waiting.map(({ approvalId }) => ({ type: "tool-approval-response", approvalId, approved }));
     this.#messages.push({ role: "tool", content: answers });
     return this.#go();
   }
@@ -231,8 +253,11 @@ export const DRIVERS: [name: string, driver: Made][] = [
 
 const ONCE = "a tool asks its user at most once, before it runs";
 const TWICE = "an approval lets a call through that then pauses twice";
+const AMENDED = "other arguments than were approved are another call";
+const AS_IT_IS = "a call that waits is answered as it is";
 /** By the beginning of a driver's name and the name of a row, why the framework cannot play it. */
 export const CANNOT: Record<string, Record<string, string>> = {
-  "OpenAI Agents": { [TWICE]: ONCE },
-  "AI SDK": { [TWICE]: ONCE },
+  LangGraph: { [AMENDED]: AS_IT_IS },
+  "OpenAI Agents": { [TWICE]: ONCE, [AMENDED]: AS_IT_IS },
+  "AI SDK": { [TWICE]: ONCE, [AMENDED]: AS_IT_IS },
 };

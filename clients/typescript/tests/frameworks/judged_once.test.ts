@@ -16,6 +16,8 @@ interface Row {
   limit?: number;
   budget?: number;
   asks?: boolean;
+  asksAbove?: number;
+  max?: number;
   calls: Calls;
   pauses: number;
   steps: string[];
@@ -26,13 +28,17 @@ interface Row {
 
 const { rows } = JSON.parse(readFileSync(path.join(ROOT, "clients/adapters.json"), "utf8")) as { rows: Row[] };
 
-function rulesOf({ limit, budget, asks }: Row): any[] {
+function rulesOf({ limit, budget, asks, asksAbove, max }: Row): any[] {
   const tools = [NAME];
+  const atMost = (most: number, effect: string) =>
+    ({ type: "parameter_constraint", tools, parameters: { amount: { max: most } }, effect });
   return [
     { type: "tool_allowlist", tools },
     ...(limit ? [{ type: "rate_limit", tools, rateLimit: { maxCalls: limit, windowSeconds: 3600 } }] : []),
     ...(budget ? [{ type: "budget", tools, budget: { parameter: "amount", max: budget, windowSeconds: 3600 } }] : []),
     ...(asks ? [{ type: "approval_required", tools }] : []),
+    ...(max ? [atMost(max, "deny")] : []),
+    ...(asksAbove ? [atMost(asksAbove, "escalate")] : []),
   ];
 }
 
@@ -60,10 +66,14 @@ for (const [name, Made] of DRIVERS) {
           else if (step === "suspend") {
             const body = { status: "suspended" } as const;
             await admin.request("PATCH", "/v1/agents/{agent_id}", { path: { agent_id: agent }, body });
-          } else await driver[step as "start" | "resume" | "restart"]();
+          } else if (step === "edit") {
+            const [policy] = await admin.request("GET", "/v1/policies", { query: { agent_id: agent } });
+            const path = { policy_id: policy!.id };
+            await admin.request("PATCH", "/v1/policies/{policy_id}", { path, body: { name: "edited" } });
+          } else await driver[step as "start" | "resume" | "refuse" | "restart"]();
         }
         const log = await admin.request("GET", "/v1/audit-logs", { query: { agent_id: agent, result: "allowed" } });
-        assert.deepEqual([[...driver.ran].sort(), log.length], [row.ran, row.allowed]);
+        assert.deepEqual([[...driver.ran].sort((one, other) => one - other), log.length], [row.ran, row.allowed]);
         assert.match(driver.said.replaceAll('\\"', '"').replaceAll('\\"', '"'), new RegExp(row.says, "i"));
         assert.deepEqual(await pending(), []);
       });
