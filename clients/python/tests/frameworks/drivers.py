@@ -7,11 +7,20 @@ last call. `start`, `resume` and `restart` are the steps of that name.
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import ClassVar
 
 from agents import Agent as OpenAIAgent
 from agents import Model, ModelResponse, Runner, RunState, Usage, function_tool
 from agents.tracing import set_trace_processors
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import Runner as AdkRunner
+from google.adk.sessions import InMemorySessionService
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types as genai_types
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -34,6 +43,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
 from remit_client import Remit
+from remit_client.google_adk import RemitPlugin
 from remit_client.langchain import RemitMiddleware
 from remit_client.openai_agents import RemitGuardrail
 from remit_client.pydantic_ai import RemitToolset
@@ -240,4 +250,72 @@ class Pydantic(Driver):
         self.said = str(read[-1].content) if read else ""
 
 
-DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic]
+class _AdkModel(BaseLlm):
+    calls: list
+
+    async def generate_content_async(self, llm_request, stream=False):
+        contents = llm_request.contents
+        texts = [n for n, each in enumerate(contents) if each.role == "user" and any(part.text for part in each.parts)]
+        begun = texts[-1] if texts else 0
+        turn = sum(each.role == "model" for each in contents[begun:])
+        asked = self.calls[turn] if turn < len(self.calls) else []
+        parts = [
+            genai_types.Part(function_call=genai_types.FunctionCall(id=each, name=NAME, args={"amount": amount}))
+            for each, amount in asked
+        ]
+        yield LlmResponse(content=genai_types.Content(role="model", parts=parts or [genai_types.Part(text="done")]))
+
+
+class Adk(Driver):
+    """A tool can pause with the framework's confirmation, and so does Remit."""
+
+    CANNOT: ClassVar = {
+        "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
+        "other arguments than were approved are another call": "it refuses a confirmation with other arguments",
+    }
+    if tuple(map(int, version("google-adk").split(".")[:2])) < (2, 11):
+        CANNOT["a budget is charged once for a call that pauses"] = "it fails at the second pause of a session"
+
+    def __init__(self, *args):
+        self._sessions = InMemorySessionService()
+        super().__init__(*args)
+
+    def _make(self, remit):
+        def refund_create(amount: int, tool_context: ToolContext) -> str:
+            """Pay back."""
+            if self._pauses and tool_context.tool_confirmation is None:
+                tool_context.request_confirmation(hint="really?")
+                return "asks the user"
+            self.ran.append(amount)
+            return "paid"
+
+        desk = LlmAgent(name="desk", model=_AdkModel(model="scripted", calls=self._calls), tools=[refund_create])
+        app = App(name="desk", root_agent=desk, plugins=[RemitPlugin(remit, self._agent, confirm=True)])
+        self._runner = AdkRunner(app=app, session_service=self._sessions)
+
+    async def start(self):
+        if await self._sessions.get_session(app_name="desk", user_id="u", session_id="s1") is None:
+            await self._sessions.create_session(app_name="desk", user_id="u", session_id="s1")
+        await self._go([genai_types.Part(text="refund")])
+
+    async def resume(self, answer=True):
+        name, response = "adk_request_confirmation", {"confirmed": answer}
+        await self._go(
+            genai_types.Part(function_response=genai_types.FunctionResponse(id=each, name=name, response=response))
+            for each in self._waiting
+        )
+
+    async def refuse(self):
+        await self.resume(False)
+
+    async def _go(self, parts):
+        self._waiting = []
+        said = genai_types.Content(role="user", parts=list(parts))
+        async for event in self._runner.run_async(user_id="u", session_id="s1", new_message=said):
+            calls = event.get_function_calls()
+            self._waiting += [each.id for each in calls if each.name == "adk_request_confirmation"]
+            for each in event.get_function_responses():
+                self.said = str(each.response)
+
+
+DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic, Adk]

@@ -135,6 +135,41 @@ async def pydantic_ai(remit, agent, ran, **options):
     return (await pydantic_agent(remit, agent, ran, **options).run("refund")).output
 
 
+async def google_adk(remit, agent, ran, **options):
+    from google.adk.agents import LlmAgent
+    from google.adk.apps import App
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.runners import Runner
+    from google.adk.sessions import InMemorySessionService
+    from google.genai import types
+
+    from remit_client.google_adk import RemitPlugin
+
+    class Scripted(BaseLlm):
+        async def generate_content_async(self, llm_request, stream=False):
+            part = types.Part(function_call=types.FunctionCall(name="refund_create", args=PARAMETERS))
+            if llm_request.contents[-1].parts[0].function_response:
+                part = types.Part(text="done")
+            yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    desk = LlmAgent(name="desk", model=Scripted(model="scripted"), tools=[refund_create])
+    app = App(name="desk", root_agent=desk, plugins=[RemitPlugin(remit, agent, **options)])
+    sessions = InMemorySessionService()
+    await sessions.create_session(app_name="desk", user_id="u", session_id="s1")
+    go, read = types.Content(role="user", parts=[types.Part(text="refund")]), []
+    async for event in Runner(app=app, session_service=sessions).run_async(
+        user_id="u", session_id="s1", new_message=go
+    ):
+        read += [str(each.response.get("error") or each.response) for each in event.get_function_responses()]
+    return read[-1]
+
+
 def fastmcp_server(remit, agent, ran, **options):
     from fastmcp import FastMCP
 
@@ -188,5 +223,5 @@ async def claude_can_use_tool(remit, agent, ran, **options):
     return said.message
 
 
-RAISING = [langchain, langchain_sync, openai_agents, openai_agents_protected, pydantic_ai]
+RAISING = [langchain, langchain_sync, openai_agents, openai_agents_protected, pydantic_ai, google_adk]
 ANSWERING = [fastmcp, claude_hook, claude_can_use_tool]

@@ -55,7 +55,13 @@ async def test_the_session_of_the_framework_is_in_the_context(framework, faulty)
     asked = [one for one in server.asked if one.startswith(b"POST /v1/authorize")]
     sent = json.loads(asked[-1].partition(b"\r\n\r\n")[2])["context"]
     assert sent.pop("user") == "ann"
-    if framework in (scripted.langchain, scripted.langchain_sync, scripted.openai_agents, scripted.claude_hook):
+    if framework in (
+        scripted.langchain,
+        scripted.langchain_sync,
+        scripted.openai_agents,
+        scripted.google_adk,
+        scripted.claude_hook,
+    ):
         assert sent == {"session": "s1"}
     elif framework is scripted.pydantic_ai:
         assert sent["session"]

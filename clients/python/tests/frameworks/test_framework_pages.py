@@ -4,7 +4,15 @@ import pytest
 from pages import ROOT, output_of, run_page, without_ids
 from service import ADMIN_KEY
 
-PAGES = ["claude-agent-sdk.md", "fastmcp.md", "langchain.md", "mcp.md", "openai-agents.md", "pydantic-ai.md"]
+PAGES = [
+    "claude-agent-sdk.md",
+    "fastmcp.md",
+    "google-adk.md",
+    "langchain.md",
+    "mcp.md",
+    "openai-agents.md",
+    "pydantic-ai.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

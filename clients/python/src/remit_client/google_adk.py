@@ -1,0 +1,87 @@
+"""Google ADK: a plugin that asks before each tool call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+
+from remit_client import AsyncRemit, Remit
+from remit_client.gate import Options, Place, Run, Waits, async_gate
+from remit_client.user_requests import request_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class RemitPlugin(BasePlugin):
+    """A tool runs only if Remit allows the call; otherwise the model is told why not. Make it the last plugin.
+
+    confirm: a call that a person must approve pauses the run with ADK's tool confirmation, whose payload has the
+    approval's id. Confirm it once the approval is decided; the tool's own confirmation is the same pause. Without
+    `confirm`, the model is told to repeat the call later.
+    user_request: the session's user messages are the user's own, and are sent as `context.request`. Leave it out for an
+    agent to which another agent or a program talks.
+    If there is no decision, the run ends with the RemitError, and the tool has not run.
+    """
+
+    def __init__(
+        self,
+        remit: Remit | AsyncRemit,
+        agent: str,
+        *,
+        confirm: bool = False,
+        user_request: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__("remit")
+        self._gate = async_gate(remit, agent, **options)
+        self._confirms = confirm
+        self._has_user = user_request
+        self._running: dict[ToolContext, Run] = {}
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Why the tool does not run; None if it does, with the arguments that were judged."""
+        answered = tool_context.tool_confirmation
+        if self._confirms and answered is not None and not answered.confirmed:
+            return {"error": f'"{tool.name}" was not run: the user said no.'}
+        vouched = {"session": tool_context.session.id} | (_request(tool_context) if self._has_user else {})
+        verdict = await self._gate.judge(tool.name, tool_args, vouched, _place(tool_context))
+        if isinstance(verdict, Run):
+            tool_args |= verdict.arguments
+            self._running[tool_context] = verdict
+            return None
+        if self._confirms and answered is None and isinstance(verdict, Waits):
+            tool_context.request_confirmation(hint=verdict.message, payload={"approval_id": verdict.approval_id})
+            tool_context.actions.skip_summarization = True
+        return {"error": verdict.text}
+
+    async def after_tool_callback(self, *, tool_context: ToolContext, **_: Any) -> None:
+        """Report that the tool has run, unless it has paused."""
+        run = self._running.pop(tool_context, None)
+        if run is not None and tool_context.function_call_id not in tool_context.actions.requested_tool_confirmations:
+            await self._gate.ended(run)
+
+    async def on_tool_error_callback(self, *, tool_context: ToolContext, **_: Any) -> None:
+        """Report that the tool has failed."""
+        if (run := self._running.pop(tool_context, None)) is not None:
+            await self._gate.ended(run, failed=True)
+
+
+def _place(context: ToolContext) -> Place:
+    """The model's answer that has the call, as the session keeps it, and the call's id, unless it is there twice."""
+    for event in reversed(context.session.events):
+        ids = [call.id for call in event.get_function_calls()] if event.author == context.agent_name else []
+        if context.function_call_id in ids:
+            return (event.id, context.function_call_id) if ids.count(context.function_call_id) == 1 else None
+    return None
+
+
+def _request(context: ToolContext) -> dict[str, str]:
+    """The user's messages; what resumes a run is none, because it has no text."""
+    said = (event.content for event in context.session.events if event.author == "user" and event.content)
+    return request_of([part.text for part in content.parts or () if part.text] for content in said)
