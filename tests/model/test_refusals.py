@@ -58,7 +58,7 @@ SENTENCES = {
     ),
     "the only field": (
         constraint(path={"in": ["/a"]}),
-        ("parameters.x.path.in", "is not a field here; there are under, notAmong"),
+        ("parameters.x.path.in", "is not a field here; there are under, notAmong, ignoreCase"),
     ),
     "a URL": (
         constraint(host={"in": ["https://corp.com"]}),

@@ -50,6 +50,7 @@ def test_a_mac_never_changes_between_releases(purpose):
         Purpose.CALL: "5e082996ac8886aab80f3290867d54041f65cb916549ceb3873f94436b920645",
         Purpose.QUESTION: "43ab99d08fe4fe344ab9056e1d82ea185971403ca24131d8b5cbec2f8cf20b7e",
         Purpose.REMEMBERED: "bcbcbefdeb7b6754ac970a0c7e2befb5534390ccb35544722110056b738876fd",
+        Purpose.SLACK: "9dcce3a26e358d67713bf6c88d66d415db2fb37be4b751e641c1d8396749f9f3",
         Purpose.WEBHOOK: "24051f7c026500acff6382b61a1d763e6562934705ef7dc395f1aacbee1a82a8",
     }
     assert Signer([NEW]).mac(purpose, TEXT) == known[purpose]

@@ -43,14 +43,19 @@ from app.model.times import parse_time_ms
 from app.runtime.clock import monotonic_us
 from app.store.changes import Changes
 from app.store.keyspace import counting_workspace
-from app.store.limits import WorkspaceLimits
+from app.store.limits import POLICIES_OF_GROUP, RATE_LIMITS_OF_AGENT, RATE_LIMITS_OF_GROUP, WorkspaceLimits
 from tests.support import parts
 
 LIMITS = {
     "agents": 5, "policies_per_agent": 5, "policies": 14, "policies_per_group": 3, "rate_limits_per_agent": 3,
     "rate_limits_per_group": 2, "keys": 8, "policy_versions": 4,
 }  # fmt: skip
-SETTINGS = {f"REMIT_{name.upper()}_MAX": str(most) for name, most in LIMITS.items()}
+OF_SERVICE = LIMITS | {
+    "policies_per_group": POLICIES_OF_GROUP, "rate_limits_per_agent": RATE_LIMITS_OF_AGENT,
+    "rate_limits_per_group": RATE_LIMITS_OF_GROUP,
+}  # fmt: skip
+"""Those of a running service, of which some are constants."""
+SETTINGS = {f"REMIT_{name.upper()}_MAX": str(most) for name, most in OF_SERVICE.items() if most == LIMITS[name]}
 ONLY_BUCKET = re.compile(":quota:[^:]+:[^:]+$")
 """Of a limit without `per`; it goes with its policy."""
 
@@ -63,6 +68,7 @@ class Door:
 
     is_remote, is_exact, asks_people, binds, conditional = True, False, True, True, True
     operator = False
+    limits = OF_SERVICE
 
     def now_us(self):
         return time.time_ns() // 1000
@@ -80,6 +86,7 @@ class StoreDoor(Door):
 
     is_remote, is_exact, binds = False, True, False
     operator = True
+    limits = LIMITS
 
     def __init__(self, open_store, workspace_id, chance):
         self._loop = asyncio.Runner()

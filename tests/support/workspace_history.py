@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from itertools import permutations
 
-from workspace_doors import LIMITS
 from workspace_model import OPERATOR, Model, Refused, copied, json_of
 
 TOOLS = ("file.read", "file.write", "pay")
@@ -25,7 +24,7 @@ class History:
 
     def __init__(self, door, chance):
         self.door, self.chance = door, chance
-        self.model = Model(LIMITS, is_remote=door.is_remote, slack_ms=0 if door.is_exact else 5_000)
+        self.model = Model(door.limits, is_remote=door.is_remote, slack_ms=0 if door.is_exact else 5_000)
         self.model.now_us = door.now_us()
         self.seen, self.done, self.revoked, self.read_sets = Counter(), [], [], {}
         [first] = self._read("keys")
