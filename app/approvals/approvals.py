@@ -1,10 +1,13 @@
 """Read, decide and end the approvals of a workspace."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from app.approvals.deciders import Decider, decider_of, roots_of
 from app.approvals.reaper import require_backlog
 from app.approvals.records import KEEP_MS, approval_of, drop_old_ids, open_keys
 from app.errors import (
@@ -20,6 +23,7 @@ from app.errors import (
 )
 from app.model.access_requests import StoredCallback
 from app.model.actors import Actor, Via
+from app.model.api_keys import Caller, Scope
 from app.model.approvals import (
     OPEN,
     Approval,
@@ -85,7 +89,8 @@ class Approvals:
     async def get(self, workspace_id: str, approval_id: str) -> Approval:
         """The approval as it is now. Raises ApprovalNotFound; records are deleted 30 days after their end."""
         approval, _ = await self._read(workspace_id, approval_id)
-        return approval
+        [named] = await self._named(Keyspace(workspace_id), [approval])
+        return named
 
     async def callback(self, workspace_id: str, approval_id: str) -> StoredCallback | None:
         """Who is told how its access request ended; None if no one is."""
@@ -93,42 +98,63 @@ class Approvals:
         with decoding_record(f"The callback of approval {approval_id}"):
             return _callback.decode(stored) if stored else None
 
-    async def page(self, workspace_id: str, query: ApprovalQuery) -> tuple[list[Approval], str | None]:
+    async def page(
+        self, workspace_id: str, query: ApprovalQuery, caller: Caller | None = None
+    ) -> tuple[list[Approval], str | None]:
         """The matching approvals, newest first, and the id from which the next page continues.
 
-        At most 1,000 approvals are read for one page, which may then have fewer than the limit.
+        At most 1,000 approvals are read for one page, which may then have fewer than the limit. caller: who asks, for
+        `mine`.
         """
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
+        decider = None
+        if caller is not None and query.mine:
+            if not caller.has_any((Scope.APPROVE,)) or ApprovalStatus.PENDING not in (query.status or OPEN):
+                return [], None
+            decider = await decider_of(self._client, keyspace, caller.record)
+            query = replace(query, status=(ApprovalStatus.PENDING,))
         matches: list[Approval] = []
         before, chunk = query.before, min(_CHUNK, query.limit + 1)  # one more says whether there is another page
         wants_open = query.status is not None and set(query.status) <= set(OPEN)
         opened = await self._open_ids(keyspace, query) if wants_open and query.agent_id is not None else None
         for _ in range(0, _READ_MAX, chunk):
-            if opened is None:
-                newest = "+" if before is None else f"({before}"
-                ids = await self._client.call(
-                    "ZRANGE", keyspace.approvals, newest, "-", "BYLEX", "REV", "LIMIT", 0, chunk
-                )
-            else:
-                left = opened if before is None else [each for each in opened if each < before.encode()]
-                ids = [each.decode() for each in left[:chunk]]
-            replies = await self._client.read_pipelined([("HGETALL", keyspace.approval(each)) for each in ids])
-            for approval_id, reply in zip(ids, replies, strict=True):
-                with decoding_record(f"The record of approval {approval_id}"):
-                    record = whole_record(as_record(reply))
-                if not record:
-                    continue
-                approval = approval_of(approval_id, record, now_ms)
-                if _matches(query, approval):
-                    if len(matches) == query.limit:
-                        return matches, matches[-1].id
-                    matches.append(approval)
+            ids = await self._ids_before(keyspace, opened, before, chunk)
+            matches += await self._matching(keyspace, ids, query, decider, now_ms)
+            if len(matches) > query.limit:
+                found = matches[: query.limit]
+                return await self._named(keyspace, found), found[-1].id
             if len(ids) < chunk:
-                return matches, None
+                return await self._named(keyspace, matches), None
             before = ids[-1]
             if opened is None and wants_open:  # few of the others may be open
                 opened = await self._open_ids(keyspace, query)
-        return matches, before
+        return await self._named(keyspace, matches), before
+
+    async def _ids_before(
+        self, keyspace: Keyspace, opened: Sequence[bytes] | None, before: str | None, most: int
+    ) -> list[str]:
+        """The newest ids, of those before this one. opened: of these; None = of all approvals."""
+        if opened is not None:
+            left = opened if before is None else [each for each in opened if each < before.encode()]
+            return [each.decode() for each in left[:most]]
+        newest = "+" if before is None else f"({before}"
+        ids: list[str] = await self._client.call(
+            "ZRANGE", keyspace.approvals, newest, "-", "BYLEX", "REV", "LIMIT", 0, most
+        )
+        return ids
+
+    async def _matching(
+        self, keyspace: Keyspace, ids: Sequence[str], query: ApprovalQuery, decider: Decider | None, now_ms: int
+    ) -> list[Approval]:
+        """Those that match, and that the decider may decide if one is given."""
+        replies = await self._client.read_pipelined([("HGETALL", keyspace.approval(each)) for each in ids])
+        records = {each: _record_of(each, reply) for each, reply in zip(ids, replies, strict=True)}
+        found = [(approval_of(each, record, now_ms), record) for each, record in records.items() if record]
+        found = [(approval, record) for approval, record in found if _matches(query, approval)]
+        if decider is None:
+            return [approval for approval, _ in found]
+        roots = await roots_of(self._client, keyspace, (record["key_id"] for _, record in found))
+        return [approval for approval, record in found if decider.may_decide(approval, record, roots[record["key_id"]])]
 
     async def decide(
         self,
@@ -188,6 +214,16 @@ class Approvals:
         await drop_old_ids(self._client, keyspace, now_ms)
         return await self.get(workspace_id, approval_id)
 
+    async def _named(self, keyspace: Keyspace, approvals: Sequence[Approval]) -> list[Approval]:
+        """The approvals with the names of their agents and policies, for people who may read neither."""
+        keys = {each.agent_id: keyspace.agent(each.agent_id) for each in approvals}
+        keys |= {each.policy_id: keyspace.policy(each.policy_id) for each in approvals if each.policy_id is not None}
+        names = await self._client.read_pipelined([("HGET", key, "name") for key in keys.values()])
+        by_id: dict[str | None, str | None] = dict(zip(keys, names, strict=True))
+        return [
+            replace(each, agent_name=by_id[each.agent_id], policy_name=by_id.get(each.policy_id)) for each in approvals
+        ]
+
     async def _open_ids(self, keyspace: Keyspace, query: ApprovalQuery) -> Sequence[bytes]:
         """Ids of approvals that can still be decided or used, newest first. In bytes, as there may be many."""
         name = keyspace.approvals_open if query.agent_id is None else keyspace.agent_approvals(query.agent_id)
@@ -196,11 +232,15 @@ class Approvals:
 
     async def _read(self, workspace_id: str, approval_id: str) -> tuple[Approval, dict[str, str]]:
         reply = await self._client.call("HGETALL", Keyspace(workspace_id).approval(approval_id))
-        with decoding_record(f"The record of approval {approval_id}"):
-            record = whole_record(as_record(reply))
+        record = _record_of(approval_id, reply)
         if not record:
             raise unknown_approval()
         return approval_of(approval_id, record, await store_time_ms(self._client)), record
+
+
+def _record_of(approval_id: str, reply: Any) -> dict[str, str]:
+    with decoding_record(f"The record of approval {approval_id}"):
+        return whole_record(as_record(reply))
 
 
 def _matches(query: ApprovalQuery, approval: Approval) -> bool:

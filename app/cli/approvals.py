@@ -236,10 +236,11 @@ def print_call(approval: dict[str, Any]) -> None:
     fields = [
         ("approval", approval["id"]),
         ("status", status),
-        ("agent", approval["agentId"]),
+        ("agent", _called(approval, "agent")),
         ("tool", visible(approval["toolName"])),
         ("action", visible(approval["action"])),
         ("reason", visible(approval["reason"])),
+        ("policy", _called(approval, "policy")),
         ("asked by", f"{_named(approval['requestedBy'])}, {approval['requests']} times"),
         ("needs", visible(approval["needs"])),
         *_progress(approval),
@@ -318,6 +319,12 @@ def _progress(approval: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "sign in", f"remit login --max-age {approval['fresh']}"
     elif "approvers" in approval:
         yield "sign in", "remit login"
+
+
+def _called(approval: dict[str, Any], what: str) -> str:
+    """The name and the id of its agent or policy; "-" if no policy asked."""
+    name, known_as = approval[f"{what}Name"], approval[f"{what}Id"]
+    return " · ".join(filter(None, (visible(name) if name else "", known_as))) or "-"
 
 
 def _named(person: dict[str, Any]) -> str:

@@ -164,6 +164,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     """A call that waits for people, or did.
 
     status: Its current state.
+    agent_name: Its name now; null if it was deleted.
     tool_name: The tool that the agent wants to call.
     action: The attempted action.
     parameters: The call's parameters, secrets redacted: whole up to 16 KiB of JSON, otherwise as logged.
@@ -174,6 +175,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     hides: True if a person does not see everything that is bound: something is redacted or shortened.
     parameters_digest: A MAC of the complete call and of who asked. A call with a different one needs its own approval.
     policy_id: The policy that escalated the call.
+    policy_name: Its name now; null if it was deleted.
     policies: Every policy with a rule that asked.
     rule: The rule that escalated the call.
     reason: Why a person must approve.
@@ -198,6 +200,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     status: ApprovalStatus
     version: VersionNumber
     agent_id: AgentId
+    agent_name: str | None = None
     tool_name: str
     action: str
     parameters: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
@@ -206,6 +209,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     hides: bool
     parameters_digest: str
     policy_id: Uuid | None
+    policy_name: str | None = None
     policies: list[Uuid]
     rule: RuleRef | None
     reason: str
@@ -254,12 +258,14 @@ class ApprovalFilters(QueryFields, frozen=True):
     agent_id: Only those of this agent, by its id or its alias.
     tool_name: Only those of calls of this tool.
     plan_id: Only those of calls that were sent together, as this plan.
+    mine: Only those that wait and that whoever asks may decide.
     """
 
     status: Annotated[tuple[ApprovalStatus, ...], several(ApprovalStatus)] | None = None
     agent_id: AgentFilter | None = None
     tool_name: Name | None = None
     plan_id: IdFilter | None = None
+    mine: bool = False
 
 
 class ApprovalQuery(ApprovalFilters, frozen=True):

@@ -86,7 +86,7 @@ def test_a_request_is_shown_with_its_call_and_answered_with_a_note(tenant, agent
     shown = terminal.until(QUESTION)
     for line in (
         f"approval  {asked}",
-        f"agent     {agent_id}",
+        f"agent     an agent · {agent_id}",
         "tool      refund.create",
         "parameters:\n  amount = 900",
         'context:\n  user (bound) = "mia"',

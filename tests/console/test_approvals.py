@@ -191,7 +191,7 @@ def test_what_was_approved_is_withdrawn(waiting, visit, scene):
     visitor = visit("approve", viewport=PHONE)
     page = visitor.open(f"/console/approvals/{approval_id}", "Approval")
     page.get_by_label("Note").fill("the order was wrong")
-    button = page.get_by_role("button", name="Withdraw payment.send 1700 EUR for the agent")
+    button = page.get_by_role("button", name="Withdraw payment.send 1700 EUR for Invoice bot")
     assert visitor.violations() == []
     press(button)
     page.locator(".pill", has_text="cancelled").first.wait_for()
@@ -219,4 +219,27 @@ def test_who_may_not_decide_sees_no_button_and_why(visit, scene):
     page.get_by_text("You have approved it; another person must, too.").wait_for()
     assert page.get_by_role("button", name=re.compile("Approve|Deny")).count() == 0
     for each in ids.values():
+        scene.tenant.reader.post(f"/v1/approvals/{each}/cancel", json={})
+
+
+def test_mine_shows_what_the_visitor_may_decide(visit, scene):
+    """With the names of agent and policy, which the scope `approve` suffices to see; the address keeps the choice."""
+    agent = scene.tenant.new_agent(name="Travel bot")["id"]
+    allow = {"type": "tool_allowlist", "tools": ["*"]}
+    for tool, terms in (("trip.finance", {"approvers": {"groups": ["finance"]}}), ("trip.book", {})):
+        rule = {"type": "approval_required", "tools": [tool], "approval": terms}
+        scene.tenant.new_policy(agent, allow, rule, name=f"Asks about {tool}")
+    ids = [scene.tenant.authorize(agent, tool)["approval"]["id"] for tool in ("trip.finance", "trip.book")]
+    page = visit("approve").open("/console/approvals", "Approvals")
+    cards = [page.locator(f"#approval-{each}") for each in ids]
+    cards[0].wait_for()
+    press(page.get_by_role("button", name="mine", exact=True))
+    cards[0].wait_for(state="detached")
+    assert "mine=1" in page.url
+    shown = cards[1].inner_text()
+    assert "Travel bot asks" in shown
+    assert "under Asks about trip.book" in shown
+    press(page.get_by_role("button", name="mine", exact=True))
+    cards[0].wait_for()
+    for each in ids:
         scene.tenant.reader.post(f"/v1/approvals/{each}/cancel", json={})

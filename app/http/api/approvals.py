@@ -94,7 +94,7 @@ class ApproveCall(ApprovalNote, frozen=True):
 async def list_approvals(params: ApprovalQuery, caller: Caller, records: Records) -> Response[list[Approval]]:
     """List approvals, waiting and decided."""
     params = await with_agent_id(records, caller, params)
-    found, before = await records.approvals.page(caller.workspace_id, params)
+    found, before = await records.approvals.page(caller.workspace_id, params, caller)
     return Response(found, headers={} if before is None else {"X-Next-Cursor": before})
 
 

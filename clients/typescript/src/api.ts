@@ -3625,6 +3625,11 @@ export interface components {
              * @description The agent's id.
              */
             agentId: string;
+            /**
+             * @description Its name now; null if it was deleted.
+             * @default null
+             */
+            agentName?: string | null;
             /** @description The tool that the agent wants to call. */
             toolName: string;
             /** @description The attempted action. */
@@ -3648,6 +3653,11 @@ export interface components {
              * @description The policy that escalated the call.
              */
             policyId: string | null;
+            /**
+             * @description Its name now; null if it was deleted.
+             * @default null
+             */
+            policyName?: string | null;
             /** @description Every policy with a rule that asked. */
             policies: string[];
             /** @description The rule that escalated the call. */
@@ -5973,6 +5983,8 @@ export interface operations {
                 tool_name?: string;
                 /** @description Only those of calls that were sent together, as this plan. `planId` is accepted, too. */
                 plan_id?: string;
+                /** @description Only those that wait and that whoever asks may decide. */
+                mine?: "true" | "false";
                 /** @description The most to return. */
                 limit?: number;
                 /** @description X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval. A page with this header may have fewer approvals than the limit, or none: it looks through at most 1,000. */

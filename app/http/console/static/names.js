@@ -98,22 +98,20 @@ export const tools = directory(
 /** What an agent is called in an address: its alias, else its id. @param {string} id */
 export const agentRef = (id) => agents.find(id)?.alias ?? id;
 
-/** An agent's name, or the end of its id, which begins with the time. @param {{id: string, link?: boolean}} props */
-export function AgentName({ id, link = false }) {
+/** An agent's name, or the end of its id, which begins with the time. named: as something else says it, for those who may
+ * not read agents. @param {{id: string, named?: string | null, link?: boolean}} props */
+export function AgentName({ id, named, link = false }) {
   const agent = agents.find(id);
-  const name = agent
-    ? html`<${Text} value=${agent.name} />`
-    : html`<code class="id" title=${id}>…${id.slice(-8)}</code>`;
+  const called = agent?.name ?? named;
+  const name = called ? html`<${Text} value=${called} />` : html`<code class="id" title=${id}>…${id.slice(-8)}</code>`;
   return link ? html`<a href=${to(`agents/${agent?.alias ?? id}`)}>${name}</a>` : name;
 }
 
-/** @param {{id: string | null, link?: boolean}} props */
-export function PolicyName({ id, link = true }) {
+/** @param {{id: string | null, named?: string | null, link?: boolean}} props */
+export function PolicyName({ id, named, link = true }) {
   if (!id) return html`<span class="muted">none</span>`;
-  const policy = policies.find(id);
-  const name = policy
-    ? html`<${Text} value=${policy.name} />`
-    : html`<code class="id" title=${id}>…${id.slice(-8)}</code>`;
+  const called = policies.find(id)?.name ?? named;
+  const name = called ? html`<${Text} value=${called} />` : html`<code class="id" title=${id}>…${id.slice(-8)}</code>`;
   return link ? html`<a href=${to(`policies/${id}`)}>${name}</a>` : name;
 }
 

@@ -5,6 +5,7 @@ import { barred, isMine } from "../deciders.js";
 import { Exact, pieces, write } from "../exact.js";
 import { leaves } from "../leaves.js";
 import { AgentName, agents, PolicyName } from "../names.js";
+import { can } from "../session.js";
 import { countdown, duration, now } from "../time.js";
 import { to } from "../url.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
@@ -85,8 +86,8 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
   return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} id=${`approval-${approval.id}`} tabindex="-1" ref=${card} style=${style}>
     <header>${place && html`<span class="tag number">${place}</span>`}<h2 class="tool"><code><${Text} value=${approval.toolName} /></code></h2>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
-    <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
-    <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
+    <p class="asks"><b><${AgentName} id=${approval.agentId} named=${approval.agentName} link=${can("read", "policies")} /></b> asks: <${Text} value=${approval.reason} /></p>
+    <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} named=${approval.policyName} link=${can("read", "policies")} />`}.</p>
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
     ${leaves(approval.agentSays)
       .filter((row) => row.path)
@@ -106,7 +107,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
     }
     ${approval.approvals.slice(0, told).map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
-    ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
+    ${pending && (!barred(approval) || isMine(approval.requestedBy)) && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
     ${pending && left > 0 && decides && html`<${Decide} approval=${approval} before=${before} changed=${changed} />`}
     ${withdraws && approval.status === "approved" && html`<${Withdraw} approval=${approval} />`}
     ${
@@ -319,7 +320,7 @@ function Withdraw({ approval }) {
   const { send, busy, error } = useVerdict(approval);
   const [note, setNote] = useState("");
   if (!isMine(approval.requestedBy) && barred(approval)) return null;
-  const agent = agents.find(approval.agentId)?.name ?? "the agent";
+  const agent = agents.find(approval.agentId)?.name ?? approval.agentName ?? "the agent";
   return html`<div class="decide"><label class="sr" for=${`note-${approval.id}`}>Note</label><textarea id=${`note-${approval.id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
     <${Problem} error=${error} /><div class="verdicts"><button type="button" class="deny" disabled=${busy} aria-label=${`Withdraw ${inBrief(approval)} for ${agent}`} onClick=${() => send("cancel", { note })}>Withdraw</button></div></div>`;
 }
@@ -339,7 +340,7 @@ function Decide({ approval, before, changed }) {
   if (why)
     return html`<div style=${style}><p class="note calm">${why}</p>${isMine(approval.requestedBy) && html`<div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`}</div>`;
   const blocked = before || (approval.hides && !seen ? "Confirm what is hidden first" : "");
-  const agent = agents.find(approval.agentId)?.name ?? "the agent";
+  const agent = agents.find(approval.agentId)?.name ?? approval.agentName ?? "the agent";
   const grant = { ...(uses && { uses: Number(uses) }), ...(approval.hides && { accept_hidden: seen }) };
   return html`<div class="decide" ref=${box}>
     ${changed.length > 0 && html`<p class="note" role="alert">It has changed since you opened it: ${changed.join(", ")}.</p>`}

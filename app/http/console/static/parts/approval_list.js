@@ -50,12 +50,7 @@ export function ApprovalList({ list }) {
   ) =>
     html`<select aria-label=${label} value=${value} onChange=${(/** @type {any} */ event) => set(event.target.value)}><option value="">${label}: all</option>${options.map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select>`;
   return html`<nav class="card waiting-calls" aria-label="Calls that wait"><div class="chips">
-      ${choice(
-        "Agent",
-        agent,
-        setAgent,
-        [...new Set(list.map((each) => each.agentId))].map((id) => [id, agents.find(id)?.name ?? `…${id.slice(-8)}`]),
-      )}
+      ${choice("Agent", agent, setAgent, [...new Map(list.map((each) => [each.agentId, called(each)]))])}
       ${choice(
         "Tool",
         tool,
@@ -65,6 +60,10 @@ export function ApprovalList({ list }) {
       ${choice("Mark", mark, setMark, Object.entries(MARKS))}</div>
     <ol>${rows.map((each) => html`<${Row} key=${each.id} approval=${each} ...${of(each)} />`)}</ol></nav>`;
 }
+
+/** What people call its agent. @param {Approval} approval */
+const called = (approval) =>
+  agents.find(approval.agentId)?.name ?? approval.agentName ?? `…${approval.agentId.slice(-8)}`;
 
 /** @param {{approval: Approval, mark: Mark, differ: Usual["values"]}} props */
 function Row({ approval, mark, differ }) {
@@ -78,7 +77,7 @@ function Row({ approval, mark, differ }) {
   };
   const state = approval.status === "pending" ? (left > 0 ? span(left) : "over") : approval.status;
   return html`<li><a class=${mark} href=${to(`approvals/${approval.id}`)} onClick=${show}><span class="mark" role="img" aria-label=${MARKS[mark]}></span><code><${Text} value=${approval.toolName} /></code>
-    <span class="muted">${agents.find(approval.agentId)?.name ?? `…${approval.agentId.slice(-8)}`}</span><span class="number muted">${state}</span>
+    <span class="muted"><${Text} value=${called(approval)} /></span><span class="number muted">${state}</span>
     <span class="differs">${differ.length ? differ.slice(0, 2).map((each, index) => html`${index ? "; " : ""}<b><${Text} value=${each.path} /></b> <${Text} value=${each.unusual} />`) : inBrief(approval).slice(approval.toolName.length)}</span></a></li>`;
 }
 

@@ -1,6 +1,15 @@
 // Notifications about approvals, for those who ask for them.
-import { pendingCount } from "../approvals_feed.js";
+import { approvals, pendingCount } from "../approvals_feed.js";
+import { inBrief } from "./approval_card.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
+
+/** The approval that came last, in a few words. */
+function newest() {
+  const one = [...approvals.value.values()].filter((each) => each.status === "pending").at(-1);
+  if (!one) return "";
+  const so = Number(one.required) > 1 ? `; ${one.approvals.length} of ${one.required} have approved` : "";
+  return `${one.agentName ?? "An agent"}: ${inBrief(one)}. Needs ${one.needs}${so}. ${one.reason}`;
+}
 
 export function Notify() {
   const [state, setState] = useState(typeof Notification === "undefined" ? "denied" : Notification.permission);
@@ -9,7 +18,7 @@ export function Notify() {
   useEffect(() => {
     if (state === "granted" && document.hidden && waiting > told)
       new Notification("Remit", {
-        body: waiting === 1 ? "1 approval waits" : `${waiting} approvals wait`,
+        body: waiting === told + 1 ? newest() : `${waiting} approvals wait`,
         tag: "remit.approvals",
       });
     setTold(waiting);

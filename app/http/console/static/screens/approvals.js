@@ -2,6 +2,7 @@
 import { get } from "../api.js";
 import { approvals, approvalsError, approvalsRead, noteApproval, readPending } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
+import { barred } from "../deciders.js";
 import { ApprovalCard, inBrief } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
@@ -43,17 +44,24 @@ function Many() {
   // click, or one that was on its way, must not reach the buttons of another card.
   const [drawn, setDrawn] = useState(/** @type {Block[]} */ ([]));
   place(pending, drawn);
+  // What was so once stays, as cards do: who has approved a call of two sees its card until they leave.
+  const decidable = useRef(/** @type {Set<string>} */ (new Set())).current;
+  for (const each of pending) if (!barred(each)) decidable.add(each.id);
   // As it is when the screen is opened; what comes later is said, and put after the cards.
   const first = useRef(/** @type {string[] | null} */ (null));
   if (approvalsRead.value) first.current ??= drawn.flatMap(({ ids }) => ids);
-  const listed = (first.current ?? []).flatMap((id) => approvals.value.get(id) ?? []);
+  // Somebody's own question is theirs to withdraw, but not to decide.
+  const mine = param("mine") !== "" && status === "pending";
+  const listed = (first.current ?? [])
+    .flatMap((id) => approvals.value.get(id) ?? [])
+    .filter((each) => !mine || decidable.has(each.id));
   const late = pending.filter((each) => first.current && !first.current.includes(each.id)).at(-1);
   const forgotten = drawn.some(({ ids }) => ids.some((id) => !approvals.value.has(id)));
   const blocks = drawn
     .map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) }))
-    .filter((each) => each.list.length);
+    .filter((each) => each.list.length && (!mine || each.list.some(({ id }) => decidable.has(id))));
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}<span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /><span class="sr" role="status">${late && `A call arrived: ${inBrief(late)}`}</span></div>
-    <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
+    <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}${status === "pending" && html`<button type="button" class="chip" aria-pressed=${mine} title="Only calls that you may decide" onClick=${() => setParams({ mine: mine ? null : "1" })}>mine</button>`}</div>
     ${status === "pending" && listed.length >= LISTED && html`<${Later} load=${() => import("../parts/approval_list.js")} name="ApprovalList" list=${listed} />`}
     ${
       status !== "pending"
