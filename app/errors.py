@@ -241,7 +241,7 @@ class ApprovalChanged(AppError, status=409, code="APPROVAL_CHANGED"):
 
 
 class IssuerTaken(AppError, status=409, code="ISSUER_TAKEN"):
-    """The issuer is set up with this audience already, under another name or in another workspace."""
+    """The issuer is set up with this audience already, here or elsewhere, or the audience names another workspace."""
 
 
 class RequestPinned(AppError, status=409, code="REQUEST_PINNED"):

@@ -1,5 +1,6 @@
 """Issuers of workload tokens, and the tokens that were admitted."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID, uuid5
 
@@ -17,6 +18,7 @@ from app.redis_client.scripts import PUT_ISSUER, PUT_TOKEN
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import ISSUERS, Keyspace, key_pointer
 from app.store.optimistic import ATTEMPTS, contended, require_room
+from app.store.pointers import listed_workspaces
 
 ISSUERS_MAX = 50
 """Issuers that a workspace may have."""
@@ -31,6 +33,7 @@ _SUBJECT_KEPT_MS = 16 * 24 * 3_600_000
 """How long a subject's record stays after its latest token: longer than an approval can be open."""
 
 _CHUNK = 200
+_workspace_ids = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII).findall
 
 
 class Admitted(Struct, frozen=True, kw_only=True):
@@ -70,8 +73,9 @@ class Issuers:
     async def put(self, workspace_id: str, name: str, fields: IssuerFields, by: ChangedBy) -> tuple[Issuer, bool]:
         """Create or replace the issuer; return it, and True if it is new. No token admitted before counts afterwards.
 
-        Raises IssuerTaken, LimitReached.
+        Raises IssuerTaken, also if the audience contains the id of another workspace; LimitReached.
         """
+        await self._require_own(workspace_id, fields.audience)
         owner, digest = f"{workspace_id} {name}", issuer_digest(fields.issuer, fields.audience)
         await self._claim(digest, owner)
         try:
@@ -241,6 +245,12 @@ class Issuers:
         require_actor(status)
         require_room(status, "workspace", "issuers", ISSUERS_MAX)
         return bool(status == "done")
+
+    async def _require_own(self, workspace_id: str, audience: str) -> None:
+        """Raise IssuerTaken if the audience names another workspace, whose tokens nobody else may receive."""
+        named = {each.lower() for each in _workspace_ids(audience)} - {workspace_id}
+        if named and not named.isdisjoint((await listed_workspaces(self._client)).values()):
+            raise IssuerTaken("The audience contains the id of another workspace, which alone can set it up")
 
     async def _claim(self, digest: str, owner: str) -> None:
         """Let no other issuer have what this digest is of. Raises IssuerTaken if one has."""

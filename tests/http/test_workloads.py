@@ -340,6 +340,21 @@ def test_no_other_workspace_can_have_the_same_issuer_and_audience(platform, stor
     other.close()
 
 
+@pytest.mark.parametrize("spelled", [str, str.upper])
+def test_an_audience_with_the_id_of_a_workspace_is_that_one_s(platform, store, replicas, spelled):
+    """Another cannot set it up first and receive what its workloads ask; the id of nothing is anybody's."""
+    other = Tenant(store.url, replicas[0])
+    intruder = Platform(other)
+    intruder.issuer, audience = platform.issuer, f"https://remit.example.com/{spelled(platform.tenant.id)}"
+    refused = intruder.put(audience=audience)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "ISSUER_TAKEN")
+    assert other.admin.get("/v1/issuers").json() == []
+    assert platform.put(audience=audience).status_code == 200
+    assert intruder.put(audience=f"remit:{other.id}").status_code == 200
+    assert intruder.put(audience=f"api://{uuid.uuid4()}").status_code == 200
+    other.close()
+
+
 def test_an_issuer_is_read_listed_and_named_in_the_trail(platform, tenant):
     shown = tenant.admin.get("/v1/issuers/cluster").json()
     assert tenant.admin.get("/v1/issuers").json() == [shown]
