@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from app.model.decisions import Result
 from app.model.fields import Count, Timestamp
+from app.model.policies import Policy
 
 
 class PolicyFlip(Struct, frozen=True, rename={"was": "from", "becomes": "to"}):
@@ -78,3 +79,11 @@ class PolicyComparison(Struct, frozen=True):
     def is_loosened(self) -> bool:
         """True if some call is newly allowed, no longer denied, or no longer asked about."""
         return any(each.is_loosened for each in (*self.flips, *self.limits))
+
+
+class CompareTask(Struct, frozen=True, kw_only=True, tag="compare"):
+    """A request to compare all policies that govern an agent, before a change and after it."""
+
+    workspace_id: str
+    before: list[Policy]
+    after: list[Policy]

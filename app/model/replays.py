@@ -16,7 +16,7 @@ NEW = "new "
 _YOUNGEST_MS = 1 << 52
 
 
-class ReplayTask(Struct, frozen=True, kw_only=True):
+class ReplayTask(Struct, frozen=True, kw_only=True, tag="replay"):
     """A request for a replay.
 
     agent_id, group: whose calls to replay, and the owner whose policies the draft replaces; with neither, the whole
@@ -166,17 +166,16 @@ class ReplayLine(Struct, kw_only=True, rename="camel", omit_defaults=True):
     error: str | UnsetType = UNSET
 
 
-def drafted(task: ReplayTask, current: Sequence[Policy]) -> list[Policy]:
+def drafted(entries: Entries, owner: Owner, current: Sequence[Policy], new: str = NEW) -> list[Policy]:
     """The draft as policies, as if it were applied and all others were deleted. current: the owner's policies.
 
     A policy that replaces another keeps its id, and with it its limits and its age; a new one is younger than all
-    others. Raises FieldError.
+    others, and its id begins with `new`. Raises FieldError.
     """
-    entries = task.policies or []
-    require_entries(entries, task.owner)
-    changes = settle(current, entries, task.owner, prune=True)
+    require_entries(entries, owner)
+    changes = settle(current, entries, owner, prune=True)
     made = (change.after for change in changes if change.after is not None)
     return [
-        policy if policy.id else replace(policy, id=f"{NEW}{number}", created_ms=_YOUNGEST_MS)
+        policy if policy.id else replace(policy, id=f"{new}{number}", created_ms=_YOUNGEST_MS)
         for number, policy in enumerate(made)
     ]

@@ -239,10 +239,10 @@ def test_what_is_new_to_the_language_is_never_complete(where, monkeypatch):
     assert "t" in {each.tool for each in compare_meaning(*sides).because}
 
 
-def test_every_type_of_rule_and_every_field_of_a_constraint_was_decided_about():
-    """Those that are not named are compared by meaning: `approvedBefore` looks into the past of a value."""
-    assert set(TYPES) <= known._FIELDS.keys()
-    assert set(Constraint.__struct_fields__) - known._FIELDS[Constraint] == {"approved_before", "contains", "exempt"}
+def test_a_value_that_people_approved_before_is_never_complete():
+    """`approvedBefore` looks into the past of a value, of which no call says anything."""
+    approved = [{"approvedBefore": {"withinSeconds": 60 * minutes}} for minutes in (1, 2)]
+    assert not changed_constraint(*approved, effect="escalate").complete
 
 
 def test_a_comparison_that_takes_too_much_ends_and_says_so():

@@ -1,4 +1,4 @@
-"""The process of one replay: the task on its standard input, lines of JSON on its standard output."""
+"""The process of one replay or analysis: the task on its standard input, lines of JSON on its standard output."""
 
 import asyncio
 import os
@@ -9,6 +9,7 @@ import msgspec
 
 from app.audit.log import AuditLog
 from app.errors import AppError
+from app.explain.replay_jobs.analyses import ANSWER, AnalysisTask, analysed
 from app.explain.replay_jobs.replayer import Replayer
 from app.model.ids import Ids
 from app.model.replays import ReplayLine, ReplayTask
@@ -25,10 +26,14 @@ _encode = msgspec.json.encode
 
 
 def main() -> None:
-    """Replay, and end as soon as the output is no longer read."""
-    task = msgspec.json.decode(sys.stdin.buffer.read(), type=ReplayTask)
+    """Replay or analyse, and end as soon as the output is no longer read."""
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=ReplayTask | AnalysisTask)
+    settings = Settings.from_env(os.environ)
     with suppress(BrokenPipeError):
-        asyncio.run(_replay(task, Settings.from_env(os.environ)))
+        if isinstance(task, ReplayTask):
+            asyncio.run(_replay(task, settings))
+        else:
+            _write(ANSWER + _encode(analysed(task, Redactor(settings.redact.split(",")).may_be_secret)) + b"}\n")
     # Nothing may be left to flush into a pipe that may be gone.
     os._exit(0)
 
@@ -50,7 +55,11 @@ async def _replay(task: ReplayTask, settings: Settings) -> None:
 
 
 def _say(line: ReplayLine) -> None:
-    sys.stdout.buffer.write(_encode(line) + b"\n")
+    _write(_encode(line) + b"\n")
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
     sys.stdout.buffer.flush()
 
 

@@ -1,4 +1,4 @@
-"""Runs replays for a replica's callers, each in a separate process, so decisions do not wait for them."""
+"""Runs replays and analyses for a replica's callers, each in a separate process: decisions do not wait for them."""
 
 import asyncio
 import os
@@ -9,7 +9,8 @@ from contextlib import suppress
 
 import msgspec
 
-from app.errors import TooManyReplays
+from app.errors import Overloaded, TooManyReplays
+from app.explain.replay_jobs.analyses import ANSWER, AnalysisTask
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask
 from app.runtime.fairness.shares import Shares
 from app.settings import Settings
@@ -21,11 +22,11 @@ _PROGRESS = b'{"progress":'
 _SILENCE_S = 1.0
 _NICENESS = 19
 _LINE_BYTES = 16 * 1024 * 1024
-_LAST = (b'{"report":', b'{"error":')
+_LAST = (b'{"report":', b'{"error":', ANSWER)
 
 
 class ReplayProcesses:
-    """The running replays of each workspace and key on this replica, and their processes.
+    """The running replays and analyses of each workspace and key on this replica, and their processes.
 
     stopping: set when the replica is told to stop; the replays then end.
     """
@@ -67,7 +68,14 @@ class ReplayProcesses:
 
         return all_lines()
 
-    async def _lines(self, task: ReplayTask, key: str) -> AsyncGenerator[bytes]:
+    async def answer(self, task: AnalysisTask, key: str) -> bytes:
+        """The answer to an analysis, as JSON. key: who asks. Raises TooManyReplays, Overloaded."""
+        *_, line = [each async for each in self._lines(task, key)]
+        if not line.startswith(ANSWER):
+            raise Overloaded("The analysis ended before its answer; ask again")
+        return line.rstrip()[len(ANSWER) : -1]
+
+    async def _lines(self, task: ReplayTask | AnalysisTask, key: str) -> AsyncGenerator[bytes]:
         self.require_room(task.workspace_id, key)
         self._shares.enter(task.workspace_id, key)
         process: Process | None = None

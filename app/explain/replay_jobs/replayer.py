@@ -118,7 +118,7 @@ class Replayer:
 
 def _draft(task: ReplayTask, replaced: list[Policy]) -> list[Policy]:
     try:
-        return drafted(task, replaced)
+        return drafted(task.policies or [], task.owner, replaced)
     except FieldError as error:
         raise Invalid.at(f"$.{error.field}", error.message) from None
 

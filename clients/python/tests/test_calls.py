@@ -50,6 +50,8 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("DELETE", "/v1/issuers/x"),
     ("GET", "/v1/agents/x/quotas"),
     ("POST", "/v1/policies/test"),
+    ("POST", "/v1/policies/compare"),
+    ("GET", "/v1/agents/x/bounds"),
     ("GET", "/v1/audit-logs/archive"),
     ("GET", "/v1/catalog/x/x"),
     ("PUT", "/v1/catalog/x/x"),

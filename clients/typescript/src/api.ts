@@ -63,6 +63,12 @@ export interface paths {
         /** Warn about rules that are valid but probably not meant */
         post: operations["post_policies_lint"];
     };
+    "/v1/policies/compare": {
+        parameters: {
+        };
+        /** Compare policies: which calls a change would answer otherwise */
+        post: operations["post_policies_compare"];
+    };
     "/v1/workspace/policies": {
         parameters: {
         };
@@ -150,6 +156,12 @@ export interface paths {
         get: operations["get_agents_agent_remembered"];
         /** Forget what was approved before */
         delete: operations["delete_agents_agent_remembered"];
+    };
+    "/v1/agents/{agent_id}/bounds": {
+        parameters: {
+        };
+        /** Get what an agent can ever do under the policies in force */
+        get: operations["get_agents_agent_bounds"];
     };
     "/v1/catalog": {
         parameters: {
@@ -1516,6 +1528,15 @@ export interface components {
             group?: null;
             policies?: unknown;
         });
+        /** @description What to compare. The policies of the agent's groups and of the workspace are beside both sides. */
+        ComparePolicies: {
+            /** @description The agent, by its id or its alias. `agentId` is accepted, too. */
+            agent_id: string;
+            /** @description All policies that the agent would own before the change; those in force if left out. */
+            before?: components["schemas"]["PolicyEntry"][];
+            /** @description All policies that it would own after it; those in force if left out. */
+            after?: components["schemas"]["PolicyEntry"][];
+        };
         /** @description All policies of an agent, of a group or of the workspace; the answer to GET is accepted unchanged. */
         PutPolicies: {
             /** @description The policies. Other stored policies stay, or are deleted with `prune`. */
@@ -2731,6 +2752,60 @@ export interface components {
             /** @description Empty if there is nothing to warn about. */
             warnings: components["schemas"]["PolicyWarning"][];
         };
+        /** @description What a change means for calls. */
+        PolicyComparison: {
+            /** @description For each tool and each kind of flip a call, those that are loosened first. */
+            flips: components["schemas"]["PolicyFlip"][];
+            /** @description The same for kinds that only occur once a limit is full, or after what a session was or was not allowed. */
+            limits: components["schemas"]["PolicyFlip"][];
+            /** @description How many kinds of tools the rules tell apart. */
+            tools: number;
+            /** @description How many classes of calls they tell apart. */
+            classes: number;
+            /** @description How many calls were judged. */
+            tried: number;
+            /** @description True if no other call is answered otherwise. */
+            complete: boolean;
+            /** @description Why it is not complete, by tool; empty if it is. */
+            because: components["schemas"]["Doubt"][];
+        };
+        /** @description A call that is answered otherwise: made from what the rules say, and judged by both sides. */
+        PolicyFlip: {
+            /** @description The result before the change. */
+            from: components["schemas"]["Result"];
+            /** @description The result after it. */
+            to: components["schemas"]["Result"];
+            /** @description The tool that is called. */
+            tool: string;
+            /** @description Other tools for which the same holds. */
+            like: string[];
+            /** @description The parameters of the call. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description What the caller vouches for. */
+            context: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description The time of the call; null if it does not matter.
+             */
+            at: string | null;
+            /** @description Which limits are full in this case, and what the session has been allowed or not; empty if it is as usual. */
+            limits: string[];
+            /** @description The reason before the change. */
+            before: string;
+            /** @description The reason after it. */
+            after: string;
+        };
+        /** @description Why there may be other flips. */
+        Doubt: {
+            /** @description The tool, or one of those that all rules treat alike. */
+            tool: string;
+            /** @description What of its rules is tried, but not compared completely. */
+            reason: string;
+        };
         /** @description All policies of an agent, of a group or of the workspace. It can be sent back unchanged. */
         PolicySetView: {
             /**
@@ -3039,6 +3114,76 @@ export interface components {
              * @description When it counts no more.
              */
             expiresAt: string;
+        };
+        /** @description What an agent can ever do under the policies in force. */
+        AgentBounds: {
+            /** @description Each kind of tool that the rules tell apart; names that no rule covers are one of them. */
+            tools: components["schemas"]["ToolBounds"][];
+            /** @description Rules without which no call would be answered otherwise. */
+            idleRules: components["schemas"]["IdleRule"][];
+            /** @description Rules of which that could not be decided. */
+            notJudged: components["schemas"]["IdleRule"][];
+            /** @description True if no call of any tool gets another result than those that are listed. */
+            complete: boolean;
+            /** @description Why it is not complete, by tool; empty if it is. */
+            because: components["schemas"]["Doubt"][];
+        };
+        /** @description What the calls of a tool can get. */
+        ToolBounds: {
+            /** @description The tool. */
+            tool: string;
+            /** @description Other tools for which the same holds. */
+            like: string[];
+            /** @description What its calls can get. */
+            calls: components["schemas"]["Reachable"];
+            /** @description The rules that bound them. */
+            bounds: components["schemas"]["Bound"][];
+        };
+        /**
+         * @description What calls of a tool can get: `never` = all are denied; `asks` = none is allowed without a person; `bounded` =
+         *     some are allowed; `any` = all are allowed; `undecided` = what was tried is no proof.
+         * @enum {string}
+         */
+        Reachable: "any" | "asks" | "bounded" | "never" | "undecided";
+        /** @description A rule that bounds the calls of a tool. */
+        Bound: {
+            /** @description The policy's name. */
+            policy: string;
+            /** @description What happens to a call that fails it: `deny` or `escalate`. */
+            effect: components["schemas"]["Effect"];
+            /** @description What a call must satisfy so that it does not fail. */
+            text: string;
+        };
+        /** @description A call with a result that calls of the tool can get. */
+        ExampleCall: {
+            /** @description The result. */
+            result: components["schemas"]["Result"];
+            /** @description The parameters of the call. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description What the caller vouches for. */
+            context: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description The time of the call; null if it does not matter.
+             */
+            at: string | null;
+            /** @description Which limits are full in this case, and what the session was allowed or not; empty if it is as usual. */
+            limits: string[];
+            /** @description Why it gets the result. */
+            reason: string;
+        };
+        /** @description A rule without which nothing would be answered otherwise. */
+        IdleRule: {
+            /** @description The policy's name. */
+            policy: string;
+            /** @description The place of the rule, from 0. */
+            ruleIndex: number;
+            /** @description Its type. */
+            ruleType: string;
         };
         /** @description What a write changed in the catalogue. */
         ChangedCatalogView: {
@@ -4936,6 +5081,26 @@ export interface operations {
             };
         };
     };
+    post_policies_compare: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ComparePolicies"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyComparison"];
+                };
+            };
+        };
+    };
     get_workspace_policies: {
         parameters: {
         };
@@ -5423,6 +5588,24 @@ export interface operations {
             204: {
                 headers: {
                     [name: string]: unknown;
+                };
+            };
+        };
+    };
+    get_agents_agent_bounds: {
+        parameters: {
+            path: {
+                agent_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentBounds"];
                 };
             };
         };

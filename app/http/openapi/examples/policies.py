@@ -49,6 +49,76 @@ POLICY_TEST_RESULTS = {
         }
     ],
 }
+COMPARE_POLICIES = {
+    "a draft with what is in force": {
+        "agent_id": "booking",
+        "after": [
+            {
+                "key": "refunds",
+                "name": "refunds",
+                "rules": [
+                    {
+                        "type": "parameter_constraint",
+                        "tools": ["payment.refund"],
+                        "parameters": {"amount": {"max": 900}},
+                    }
+                ],
+            }
+        ],
+    }
+}
+_NEWLY_ALLOWED = {
+    "from": "denied",
+    "to": "allowed",
+    "tool": "payment.refund",
+    "like": [],
+    "parameters": {"amount": 501},
+    "context": {"session": "s", "request": "please send blue to me"},
+    "at": None,
+    "limits": [],
+    "before": 'Parameter "amount" is 501, above the maximum 500',
+    "after": 'Policy "refunds" allows "payment.refund"',
+}
+POLICY_COMPARISON = {
+    "flips": [_NEWLY_ALLOWED],
+    "limits": [
+        {
+            **_NEWLY_ALLOWED,
+            "parameters": {"amount": 500},
+            "limits": ["Rate limit reached: 2 calls in 3600 s"],
+            "before": "Rate limit reached: 2 calls in 3600 s",
+        }
+    ],
+    "tools": 2,
+    "classes": 9,
+    "tried": 8,
+    "complete": False,
+    "because": [{"tool": "payment.refund", "reason": '"order" is compared by meaning'}],
+}
+AGENT_BOUNDS = {
+    "tools": [
+        {
+            "tool": "payment.refund",
+            "like": [],
+            "calls": "bounded",
+            "bounds": [{"policy": "refunds", "effect": "deny", "text": 'parameter "amount" is at most 500'}],
+            "examples": [
+                {
+                    "result": "allowed",
+                    "parameters": {"amount": 500},
+                    "context": {"session": "s", "request": "please send blue to me"},
+                    "at": None,
+                    "limits": [],
+                    "reason": 'Policy "refunds" allows "payment.refund"',
+                }
+            ],
+        }
+    ],
+    "idleRules": [{"policy": "refunds", "ruleIndex": 0, "ruleType": "tool_grant"}],
+    "notJudged": [{"policy": "refunds", "ruleIndex": 3, "ruleType": "parameter_schema"}],
+    "complete": False,
+    "because": [{"tool": "payment.refund", "reason": "a schema is compared by meaning"}],
+}
 CREATE_POLICY = {
     "reading is free": {"agent_id": AGENT, "name": "reads", "rules": [READS]},
     "refunds within bounds": {
