@@ -21,7 +21,7 @@ local quota_us = tonumber(last[1] or 0) + tonumber(last[2] or 0)
 assert(quota_us >= 0 and quota_us < 2 ^ 53, 'The quota time is no time')
 local dropped = 0
 for i = 2, #KEYS do
-  -- Before 1970 are keys with a shorter life, which earlier releases gave them, and those without any.
+  -- Keys that never expire are below 0.
   local spent_ms = redis.call('PEXPIRETIME', KEYS[i]) - grace_ms
   if spent_ms > 0 and spent_ms * 1000 <= quota_us then
     redis.call('DEL', KEYS[i])

@@ -58,8 +58,8 @@ if not actor[1] then return {'revoked', 0, 0, 0} end
 local stored = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
   'rules_bytes', 'approvals_ended', 'alias')
 -- The revision and not the version token, which also changes with every edit of a policy: suspending an agent must
--- not fail because of those. A record that an older release wrote without a revision is at 1.
-local stored_revision = stored[1] and tonumber(stored[4] or 1) or 0
+-- not fail because of those.
+local stored_revision = stored[1] and tonumber(stored[4]) or 0
 if stored_revision ~= expected then return {'stale', 0, 0, 0} end
 -- Frozen: the agent is being deleted. A freeze that ends over a second from now dates from before a clock step.
 local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms

@@ -65,8 +65,7 @@ HOLDS         I8 an acknowledged change binds every later decision, I13 no chang
 The score gives the order of evaluation, highest priority first and then oldest first:
 (1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
 
-The owner's rate_limits and rules_bytes are the sums over its policies. A policy that an older release wrote without
-counts is not in these sums until it is changed, so until then its owner may have that much more.
+The owner's rate_limits and rules_bytes are the sums over its policies.
 
 `delete_policies` is the same script for deletions alone, which also a store at its maxmemory runs.
 ]]
@@ -117,11 +116,11 @@ local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.cal
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
 if more > 0 and owner_held + more > per_owner_max then return {'owner_full', 0} end
 if more > 0 and policies_held + more > policies_max then return {'full', 0} end
--- Disabled policies count too. Never below 0, because an older release writes agents without counts.
+-- Disabled policies count too.
 local counts = redis.call('HMGET', owner, 'rate_limits', 'rules_bytes')
-local limits_counted = math.max(0, tonumber(counts[1] or 0) - limits_held) + rate_limits
-local bytes_counted = math.max(0, tonumber(counts[2] or 0) - bytes_held) + rules_bytes
--- Policies over the limit can still be edited, if the limit was lowered since or they were not counted before.
+local limits_counted = tonumber(counts[1] or 0) - limits_held + rate_limits
+local bytes_counted = tonumber(counts[2] or 0) - bytes_held + rules_bytes
+-- Policies over the limit can still be edited, if the limit was lowered since.
 if rate_limits > limits_read and limits_counted > limits_max then return {'rate_full', 0} end
 if rules_bytes > bytes_read and bytes_counted > rules_max then return {'rules_full', 0} end
 -- The marks that every agent's calls must leave change when a first policy names one or a last one drops it.

@@ -9,9 +9,8 @@ ARGV[1]       bytes_max       no further segment is read once the frames read so
 ARGV[1+i]     mask            frames of segment i: the sum of 2^j for each frame j; "" = all
 
 RETURNS       {status, segments}
-  read        a list for each segment read: its frames, digests, previous and sha256 as stored, then for each frame its
-              index, from 0, and its bytes. An empty list if the segment is gone. If it has no digests, all its frames,
-              because its sha256 covers them all
+  read        a list for each segment read: its frames and digests as stored, then for each frame its index, from 0, and
+              its bytes. An empty list if the segment is gone
 WRITES        nothing
 TIME          O(S + B), S segments, B bytes read, at most bytes_max and one segment
 HOLDS         I5 entries are immutable
@@ -23,12 +22,11 @@ for i = 1, #KEYS / 2 do
   if bytes_left <= 0 then break end
   local segment, data = KEYS[2 * i - 1], KEYS[2 * i]
   local mask = tonumber(ARGV[1 + i]) or math.huge
-  local record = redis.call('HMGET', segment, 'frames', 'digests', 'previous', 'sha256')
-  local frames, digests, previous, sha256 = record[1], record[2] or '', record[3] or '', record[4] or ''
+  local record = redis.call('HMGET', segment, 'frames', 'digests')
+  local frames, digests = record[1], record[2] or ''
   assert(mask == math.huge or mask < 2 ^ 53, 'A mask of more frames than a number holds exactly')
-  local read, start, index = {frames, digests, previous, sha256}, 0, 0
+  local read, start, index = {frames, digests}, 0, 0
   if not frames then read = {} end
-  if digests == '' then mask = math.huge end
   -- The data is a string of its own, not a field of the hash: Lua would get the whole field, at ten times the cost.
   for size in string.gmatch(frames or '', '%d+%p(%d+)') do
     if mask == 0 then break end

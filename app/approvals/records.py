@@ -113,8 +113,7 @@ def _verdicts(record: dict[str, str]) -> list[Said]:
     verdicts = []
     for line in record.get("said", "").splitlines():
         time_ms, key_id, verdict, note = line.split(" ", 3)
-        by = _person.decode(record[f"by {key_id}"]) if f"by {key_id}" in record else None
-        by = by or Person(key_id, record.get(f"name {key_id}", ""))  # as an older release recorded it
+        by = _person.decode(record[f"by {key_id}"])
         verdicts.append(Said(by, ApprovalStatus(verdict), rfc3339(number_of(time_ms)), _string.decode(note)))
     return verdicts
 

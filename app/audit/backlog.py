@@ -164,7 +164,7 @@ def _last_verification(began_ms: str | None, up_to: str | None, finding: str | N
         return None
     with decoding_record("The note about the last verification"):
         found = _finding_of(finding) if finding else None
-    return LastVerification(began_at=began_at, up_to=None if up_to is None else count_of(up_to.encode()), finding=found)
+    return LastVerification(began_at=began_at, up_to=count_of((up_to or "0").encode()), finding=found)
 
 
 def _time_or_none(text: str | None) -> str | None:

@@ -2,8 +2,8 @@
 
 Counting reads them in place of the entries, which takes a twentieth of the time. A value's number is its place among
 the names of the segment's part, `audit:names`; each segment adds those that are first met in it. Once a part has
-NAMES_MAX, a segment keeps the names of its further values itself. Columns are derived: a segment without them, sealed
-by an earlier release, is counted by its entries; verification compares them with the entries.
+NAMES_MAX, a segment keeps the names of its further values itself. Columns are derived: a segment that has lost them
+is counted by its entries; verification compares them with the entries.
 """
 
 import sys

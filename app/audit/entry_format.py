@@ -54,7 +54,6 @@ def _form(kind: Any) -> str:
 
 
 OPTIONAL = {field.encode_name.encode(): _form(field.type) for field in fields(AuditEntry) if field.default is UNSET}
-OPTIONAL[b"session"] = TEXT  # of earlier releases
 """Optional fields of an entry, and the form of each in the line."""
 _AS_WRITTEN = list(FIELDS)
 _COLUMNS = len(FIELDS)

@@ -8,9 +8,9 @@ The dimensions are agent (with `<agent>:<result>` as value, so that a query for 
 result, the type of rule that decided, API key, and shadow policy; the policy that decided is looked up in the columns
 (`columns`). Once a part has `names_max` agents,
 tools or actions, new ones share sets, `other.<bucket>` by a hash of the value; there, a member ends with the labels of
-the values it stands for: a caller that invents names costs little memory. `other` has what cannot be read, and
-the values beyond `names_max` of segments that earlier releases sealed: its segments are scanned for any value. So are
-segments without columns for what only segments with columns are indexed by.
+the values it stands for: a caller that invents names costs little memory. `other` has what cannot be read:
+its segments are scanned for any value. So are segments that have lost their columns for what only segments with columns
+are indexed by.
 """
 
 import hashlib

@@ -56,17 +56,17 @@ class Segment(Struct, frozen=True, kw_only=True):
     sha256: str
     previous: str
     frames: str
+    digests: str
     data: bytes
-    digests: str = ""
 
     def bodies(self) -> list[bytes]:
         """The JSON lines of each frame. Raises AuditLogDamaged."""
         return [unpack(self.data[frame.start : frame.end]) for frame in frames_of(self.frames)]
 
     def holds_its_digests(self) -> bool:
-        """True if the frame digests match, and for segments that predate digests."""
+        """True if the frame digests match."""
         blocks = (self.data[frame.start : frame.end] for frame in frames_of(self.frames))
-        return not self.digests or self.digests == ",".join(map(_digest, blocks))
+        return self.digests == ",".join(map(_digest, blocks))
 
     def body(self) -> bytes:
         """The JSON lines. Raises AuditLogDamaged."""
@@ -103,38 +103,27 @@ def pack(bodies: Iterable[Sequence[bytes]]) -> tuple[str, bytes, str]:
 
 
 class Stored(NamedTuple):
-    """The fields of a segment's record that describe its data. digests: "" = sealed before digests existed."""
+    """The fields of a segment's record that describe its data."""
 
     frames: str
     digests: str
-    previous: str
-    sha256: str
 
 
-def checked_bodies(
-    number: int, entries: int, stored: Stored, blocks: Sequence[tuple[int, bytes]]
-) -> list[tuple[int, int, bytes]]:
-    """For each frame read: its index, the number of entries before it, and its JSON lines, checked against the hashes.
+def checked_body(number: int, entries: int, stored: Stored, index: int, block: bytes) -> tuple[int, bytes]:
+    """Of one frame: the number of entries before it, and its JSON lines, checked against its digest.
 
-    entries: of the segment, as the log's index says. blocks: index and data of frames; all frames of the segment if it
-    has no digests. Raises AuditLogDamaged naming the segment if a frame does not match its digest, the lines do
-    not match the sha256, or the frames together do not contain that many entries.
+    entries: of the segment, as the log's index says. Raises AuditLogDamaged naming the segment if the frame does not
+    match its digest, or the frames together do not contain that many entries.
     """
     try:
-        frames = frames_of(stored.frames)
-        bodies = [(index, frames[index].first, unpack(block)) for index, block in blocks]
-        is_sound = frames[-1].first + frames[-1].entries == entries
-        is_sound = is_sound and all(body.count(b"\n") == frames[index].entries for index, _, body in bodies)
+        frames, digest = frames_of(stored.frames), stored.digests.split(",")[index]
+        frame, body = frames[index], unpack(block)
     except (IndexError, AuditLogDamaged):
-        is_sound, bodies = False, []
-    if is_sound and stored.digests:
-        digests = stored.digests.split(",")
-        is_sound = all(index < len(digests) and _digest(block) == digests[index] for index, block in blocks)
-    elif is_sound:
-        is_sound = chain(stored.previous, b"".join(body for _, _, body in bodies)) == stored.sha256
-    if not is_sound:
+        raise damaged(number) from None
+    is_whole = frames[-1].first + frames[-1].entries == entries and body.count(b"\n") == frame.entries
+    if not is_whole or _digest(block) != digest:
         raise damaged(number)
-    return bodies
+    return frame.first, body
 
 
 def damaged(number: int) -> AuditLogDamaged:
@@ -197,7 +186,7 @@ def segment_of(record: dict[bytes, bytes] | list[bytes], data: bytes | None) -> 
             sha256=fields[b"sha256"].decode(),
             previous=fields[b"previous"].decode(),
             frames=fields[b"frames"].decode(),
-            digests=fields.get(b"digests", b"").decode(),
+            digests=fields[b"digests"].decode(),
             data=data,
         )
     except (KeyError, ValueError) as error:

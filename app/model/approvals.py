@@ -236,7 +236,7 @@ def whole_record(record: dict[str, str]) -> dict[str, str]:
     """An approval's record from the store, with every field that it has or starts with.
 
     The commit that creates the approval writes most of them as one field, `asked`. A separate field is one that has
-    changed since, or that an earlier release wrote.
+    changed since.
     """
     if "asked" not in record:
         return record
@@ -247,8 +247,8 @@ def whole_record(record: dict[str, str]) -> dict[str, str]:
 
 
 def policies_that_asked(record: Mapping[str, str]) -> list[str]:
-    """Ids of the policies whose rules asked for the approval; an older release recorded only the first."""
-    return record.get("policies", record.get("policy_id", "")).split()
+    """Ids of the policies whose rules asked for the approval."""
+    return record.get("policies", "").split()
 
 
 class ApprovalFilters(QueryFields, frozen=True):

@@ -50,7 +50,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     latency_ms: From the request's arrival to the commit, in milliseconds, by the store's clock.
     timestamp: When it was decided, by the store's clock.
     context: What the caller vouched for in `context`, secrets redacted; left out if nothing was given.
-    policy_version: The version at which the policy decided; left out if no policy did, and by older releases.
+    policy_version: The version at which the policy decided; left out if no policy did.
     type: The type of an entry that is not a decision: `approval` or `outcome`.
     code: Why it was decided this way, for programs. The log's own lines, which an NDJSON export copies byte for byte,
     leave it out where it follows from the result and the type of the rule. In an entry that is not a decision it says
@@ -215,12 +215,12 @@ class LastVerification(Struct, frozen=True, kw_only=True, rename="camel"):
     """The last background verification of the whole log, with the trail of changes.
 
     began_at: When it began, by the store's clock.
-    up_to: The newest entry that it found intact; null if an earlier release did not note that.
+    up_to: The newest entry that it found intact.
     finding: The first fault, which stays here until a later round finds none; null if everything was intact.
     """
 
     began_at: Timestamp
-    up_to: Count | None
+    up_to: Count
     finding: Finding | None
 
 

@@ -33,7 +33,7 @@ class Checkpoint(Struct, frozen=True):
 
     sequence: of the segment's last entry. time_ms: of its latest entry. Segment 0 means none, with the genesis as
     sha256.
-    rest: None if the verification did not get that far, and in lines written by older releases.
+    rest: None if the verification did not get that far.
     """
 
     workspace: str

@@ -229,7 +229,7 @@ _NOT_REMEMBERED = (
 
 
 def require_name(field: str, name: str) -> None:
-    """Raise FieldError unless the name is visible and well-formed; names stored by older releases may not be."""
+    """Raise FieldError unless the name is visible and well-formed."""
     require_visible(field, name)
     try:
         require_path(name)

@@ -28,7 +28,7 @@ def agent_of(record: dict[str, str]) -> Agent:
             type=record.get("type", DEFAULT_TYPE),
             created_ms=number_of(record["created_ms"]),
             updated_ms=number_of(record["updated_ms"]),
-            revision=number_of(record.get("revision", "1")),
+            revision=number_of(record["revision"]),
             version=record["version"],
             active_since=number_of(record.get("active_since", "0")),
             remembers_since=number_of(record.get("remembers_since", "0")),

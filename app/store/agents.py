@@ -75,8 +75,7 @@ class Agents:
             return agent_id
         keyspace = Keyspace(workspace_id)
         holder: str | None = await self._client.call("HGET", keyspace.agent_aliases, called)
-        # The record decides: an older release, which did not know aliases, may have left the alias of a deleted agent.
-        if holder is None or await self._client.call("HGET", keyspace.agent(holder), "alias") != called:
+        if holder is None:
             raise AgentNotFound("No agent has this id or alias")
         return holder
 

@@ -200,9 +200,7 @@ class Issuers:
         members = await self._client.call("ZRANGE", keyspace.tokens, 0, -1)
         stale = [each for each in members if each.partition(" ")[0] not in current]
         for start in range(0, len(stale), _CHUNK):
-            # A token that an older release admitted is listed without its issuer's name: it counts as one of an issuer
-            # that is gone.
-            some = [f"{each} ".split(" ")[:5] for each in stale[start : start + _CHUNK]]
+            some = [each.split(" ") for each in stale[start : start + _CHUNK]]
             gone = [token_id for _, token_id, _, _, _ in some]
             gone += [workload_id for _, _, workload_id, _, name in some if name not in records]
             # The pointers go first: where there is none, a token is verified anew, which is how it may count again.

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 import pytest
-from audit_entries import AGENTS, KEY, POLICY, START_MS, Writer, as_sealed_earlier, decoded, fields_of
+from audit_entries import AGENTS, KEY, POLICY, START_MS, Writer, decoded, fields_of, lose_columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -87,7 +87,7 @@ steps = st.lists(
         # Each at a time of its own: clocks step back, so times do not follow sequences.
         st.tuples(st.just("append"), st.integers(START_MS, START_MS + 17), st.lists(entries, min_size=6, max_size=24)),
         st.tuples(st.just("seal"), readers),
-        st.tuples(st.just("upgrade")),
+        st.tuples(st.just("loss")),
         st.tuples(st.just("query"), readers, st.lists(queries, min_size=4, max_size=12)),
         st.tuples(st.just("page"), readers, queries),
     ),
@@ -156,8 +156,8 @@ async def play(url, steps, names_max):
                     await writer.append_fields(fields_of(len(writer.written) + 1, **fields | at))
             elif kind == "seal":
                 await sealers[step[0]].seal_next(workspace_id)
-            elif kind == "upgrade":  # what is sealed by now was sealed by an earlier release
-                await as_sealed_earlier(clients[0], writer.keyspace)
+            elif kind == "loss":
+                await lose_columns(clients[0], writer.keyspace)
                 sealers = [Sealer(client, 8, names_max) for client in clients]
             elif kind == "query":
                 for query in step[1]:

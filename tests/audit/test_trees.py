@@ -132,7 +132,7 @@ async def test_retention_waits_for_the_tree(client, writer, workspace_id):
 
 
 async def test_what_was_dropped_before_there_was_a_tree_has_empty_leaves(client, writer, workspace_id):
-    """As in a store of an older release that has dropped segments; what it kept is provable in its place."""
+    """If the tree was lost; what the log has kept is provable in its place."""
     await grow_trees(client, workspace_id)
     for _ in range(3):
         await Retention(client, unarchived=True).drop_next(workspace_id, 1 << 50)

@@ -66,8 +66,8 @@ class Log:
         """A segment whose first entry has another reason, which no index covers."""
         segment = await self.segment(number)
         body = segment.body().replace(b"allows", b"denies", 1)
-        frames, data, _ = pack([body.splitlines(keepends=True)])
-        await self.change(number, frames=frames, data=data, digests="")
+        frames, data, digests = pack([body.splitlines(keepends=True)])
+        await self.change(number, frames=frames, data=data, digests=digests)
         return body
 
 

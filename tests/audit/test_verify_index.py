@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from audit_entries import AGENTS, KEY, Writer, as_sealed_earlier, grow_trees, own_database, written_once
+from audit_entries import AGENTS, KEY, Writer, grow_trees, lose_columns, own_database, written_once
 
 from app.audit import segments as audit_segments
 from app.audit.index import name_of, shared_by
@@ -119,9 +119,9 @@ async def test_an_untouched_index_is_intact(log):
     assert (found.finding, found.complete, found.segments) == (None, True, 8)
 
 
-async def test_an_index_of_an_earlier_release_is_intact(log):
-    """Segments without columns need not be indexed by policy, and share one index for all other names."""
-    await as_sealed_earlier(log.client, log.keyspace)
+async def test_segments_that_have_lost_their_columns_are_intact(log):
+    """They need not be indexed by what only segments with columns are indexed by."""
+    await lose_columns(log.client, log.keyspace)
     found = await log.verify()
     assert (found.finding, found.complete, found.segments) == (None, True, 8)
 
@@ -244,12 +244,12 @@ async def test_segments_dropped_by_retention_meanwhile_are_not_a_fault(log):
 
 @pytest.mark.parametrize("lost", ["tool.1", "tool.3"])
 async def test_a_deleted_index_of_a_tool_is_detected(log, lost):
-    """Its entries then should be in `other`, the index of tools that share one, and they are not."""
+    """Its entries then should be in an index that tools share, and they are not."""
     key = log.keyspace.audit_by("tool", name_of(lost), 1)
     had_its_own = await log.client.call("DEL", key)
     found = await log.verify()
     if had_its_own:
         assert found.finding.segment == 3
-        assert "The index by tool other says nothing, its entries 3:" in found.finding.message
+        assert f"The index by tool {shared_by(name_of(lost))[0]} says nothing, its entries 3:" in found.finding.message
     else:
         assert found.finding is None

@@ -51,10 +51,10 @@ def redis(redis_store):
 async def change_in_segment(writer):
     segment = await read_segment(writer.client, writer.keyspace, 2)
     body = segment.body().replace(b"allows", b"denies", 1)
-    frames, data, _ = pack([body.splitlines(keepends=True)])
+    frames, data, digests = pack([body.splitlines(keepends=True)])
     record = writer.keyspace.audit_segment(2)
     sha256 = chain(segment.previous, body)
-    await writer.client.call("HSET", record, "frames", frames, "digests", "", "sha256", sha256)
+    await writer.client.call("HSET", record, "frames", frames, "digests", digests, "sha256", sha256)
     await writer.client.call("SET", writer.keyspace.audit_data(2), data)
 
 
@@ -96,7 +96,7 @@ async def test_every_form_finds_and_names_it(verify, writer, redis, tmp_path, ta
         "plain": [],
         "json": ["--json"],
         "checkpoint": ["--since-checkpoint", line],
-        "checkpoint of an earlier release": ["--since-checkpoint", old],
+        "checkpoint of five words": ["--since-checkpoint", old],
         "checkpoint file": ["--checkpoint-file", kept],
         "archive": ["--archive", tmp_path / "archive"],
         "archive and json": ["--archive", tmp_path / "archive", "--json"],

@@ -642,28 +642,6 @@ async def test_changes_of_others_leave_no_record_of_a_deleted_issuers_workload_a
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])
-async def test_a_token_that_an_older_release_admitted_ends_with_its_issuer(valkey_store, is_deleted):
-    """It is listed without the issuer's name, and nothing that its workload asked for can be approved any more."""
-    client, workspace_id = open_client(valkey_store.url, 5_000), Ids().new(1)
-    keyspace, issuers = Keyspace(workspace_id), Issuers(client, Ids())
-    name = f"https://old.{workspace_id}.example.com"
-    await issuers.put(workspace_id, "old", fields_of(name), BY)
-    await admitted(client, issuers, name)
-    [member, ends_ms] = await client.call("ZRANGE", keyspace.tokens, 0, -1, "WITHSCORES")
-    old = member.rpartition(" ")[0]
-    await client.call("ZREM", keyspace.tokens, member)
-    await client.call("ZADD", keyspace.tokens, ends_ms, old)
-    if is_deleted:
-        await issuers.delete(workspace_id, "old", BY)
-    else:
-        await issuers.put(workspace_id, "old", structs.replace(fields_of(name), audience="changed"), BY)
-    _, token_id, workload_id, _ = old.split(" ")
-    assert await client.call("EXISTS", keyspace.key(token_id), keyspace.key(workload_id)) == 0
-    assert await client.call("ZCARD", keyspace.tokens) == 0
-    await client.close()
-
-
-@pytest.mark.parametrize("is_deleted", [True, False])
 async def test_what_was_interrupted_is_completed_in_the_background(valkey_store, monkeypatch, is_deleted):
     """Nobody repeats it: old tokens end, and what a deleted issuer's workloads asked for can be approved no more.
 

@@ -71,22 +71,6 @@ async def test_an_unknown_alias_and_another_workspaces_are_not_found(agents, wor
                 await find(where, called)
 
 
-async def test_records_of_a_release_without_aliases_do_not_block_an_alias(agents, client, workspace_id, aliases):
-    """Such a release rewrites the record without the alias, or deletes it, and leaves the index."""
-    keyspace = Keyspace(workspace_id)
-    rewritten = await agents.create(workspace_id, "a", None, alias="x", by=BY)
-    removed = await agents.create(workspace_id, "b", None, alias="y", by=BY)
-    await client.call("HDEL", keyspace.agent(rewritten.id), "alias")
-    await client.call("DEL", keyspace.agent(removed.id))
-
-    for alias in ("x", "y"):
-        with pytest.raises(AgentNotFound):
-            await agents.load(workspace_id, alias)
-        made = await agents.create(workspace_id, "c", None, alias=alias, by=BY)
-        assert (await agents.load(workspace_id, alias)).agent == made
-    assert set(await aliases()) == {"x", "y"}
-
-
 async def test_an_alias_that_moves_during_a_look_up_leads_to_its_current_agent(agents, workspace_id):
     """An agent is never loaded for an alias that it did not have when its record was read."""
     first = await agents.create(workspace_id, "a", None, alias="x", by=BY)

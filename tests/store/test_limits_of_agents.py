@@ -79,36 +79,6 @@ async def test_resources_above_a_lowered_limit_can_be_changed_but_not_grow(
         await policies.update(workspace_id, policy.id, PolicyChanges(rules=rules(12)), by=BY)
 
 
-async def test_policies_older_than_the_counts_are_counted_once_changed(client, policies, workspace_id, agent_id):
-    """Until then they do not count; neither changing nor deleting them makes the count too low."""
-    old = [
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(5)), by=BY)
-        for _ in range(2)
-    ]
-    keyspace = Keyspace(workspace_id)
-    for name in (keyspace.agent(agent_id), *(keyspace.policy(each.id) for each in old)):
-        await client.call("HDEL", name, "rate_limits")
-
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(9)), by=BY)
-    await policies.update(workspace_id, old[0].id, PolicyChanges(name="counted from now on, and not refused"), by=BY)
-    with pytest.raises(LimitReached):
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(1)), by=BY)
-    await policies.delete(workspace_id, old[1].id, by=BY)
-    await policies.delete(workspace_id, old[0].id, by=BY)
-    with pytest.raises(LimitReached):
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(2)), by=BY)
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(1)), by=BY)
-
-
-async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, workspace_id, agent_id):
-    """An older release drops the count from the record; it is then too low, but never negative."""
-    policy = await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
-    await client.call("HDEL", Keyspace(workspace_id).agent(agent_id), "rate_limits")
-    await policies.delete(workspace_id, policy.id, by=BY)
-    with pytest.raises(LimitReached):
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(11)), by=BY)
-
-
 async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids, agents, workspace_id, agent_id):
     """Whatever they contain; replacing and deleting makes room, and changing the agent loses no count."""
     size = len(msgspec.json.encode(rules(0)))

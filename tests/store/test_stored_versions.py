@@ -5,7 +5,6 @@ import asyncio
 from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ToolAllowlist
-from app.store.keyspace import Keyspace
 from tests.support.actors import BY
 
 RULES = (ToolAllowlist(tools=["file.read"]),)
@@ -65,12 +64,3 @@ async def test_changes_without_a_version_all_succeed(agents, workspace_id):
     )
     held = await agents.get(workspace_id, agent.id)
     assert (held.name, held.description, held.revision) == ("b", "d", 3)
-
-
-async def test_an_agent_from_before_there_were_versions_has_version_one(client, agents, workspace_id):
-    """A record without the field is from an older release; its next change makes it version 2."""
-    agent = await agents.create(workspace_id, "a", None, by=BY)
-    await client.call("HDEL", Keyspace(workspace_id).agent(agent.id), "revision")
-
-    assert (await agents.get(workspace_id, agent.id)).revision == 1
-    assert (await agents.update(workspace_id, agent.id, name="b", if_match=ONE, by=BY)).revision == 2

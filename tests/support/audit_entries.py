@@ -143,29 +143,13 @@ def decoded(page) -> list[dict[str, object]]:
     return [msgspec.json.decode(line) for line in page.lines]
 
 
-async def as_sealed_earlier(client, keyspace) -> None:
-    """Make the sealed log as it was before there were columns, an index by policy, and more than one `other`."""
+async def lose_columns(client, keyspace) -> None:
+    """Delete the columns of all segments, and what is indexed only where there are some."""
     prefix = keyspace.audit_head.removesuffix("head")
     for key in await client.call("KEYS", glob.escape(prefix) + "*"):
         kind, *rest = key.removeprefix(prefix).split(":")
         if kind in ("columns", "names") or (kind == "by" and rest[0] in WITH_COLUMNS):
             await client.call("DEL", key)
-        elif kind == "by" and rest[1].startswith("other."):
-            members = await client.call("ZRANGE", key, 0, -1)
-            for member in members:
-                number, count, mask = member.split(":")[:3]
-                await _add_to_other(client, keyspace.audit_by(rest[0], "other", int(rest[2])), number, count, mask)
-            await client.call("DEL", key)
-
-
-async def _add_to_other(client, key, number, count, mask) -> None:
-    there = [each for each in await client.call("ZRANGE", key, 0, -1) if each.startswith(f"{number}:")]
-    entries, frames = int(count), int(mask, 16)
-    for each in there:
-        entries, frames = entries + int(each.split(":")[1]), frames | int(each.split(":")[2], 16)
-        await client.call("ZREM", key, each)
-    score = await client.call("HGET", f"{key.partition(':by:')[0]}:segment:{number}", "last_ms")
-    await client.call("ZADD", key, score, f"{number}:{entries}:{frames:x}")
 
 
 async def repair_and_seal(client, settings):

@@ -27,9 +27,9 @@ class ForgedLog:
     async def forge(self, number, *, hashed):
         segment = await read_segment(self.client, self.keys, number)
         body = segment.body().replace(b"allows", b"denies", 1)
-        frames, data = pack([body.splitlines(keepends=True)])[:2]
-        record = {"frames": frames, "digests": ""} | ({"sha256": chain(segment.previous, body)} if hashed else {})
-        await self.put(number, record, data)
+        frames, data, digests = pack([body.splitlines(keepends=True)])
+        hashes = {"digests": digests, "sha256": chain(segment.previous, body)} if hashed else {}
+        await self.put(number, {"frames": frames} | hashes, data)
 
     async def forge_with_links(self, number, *, tree=False):
         """Change an entry and every link from its segment on. tree: the Merkle tree, too."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from app.audit.index import IndexedSegment, Lookup, miscounted
 from app.audit.log_state import Head, Span, head_of, read_head, read_newest
 from app.audit.read.entry_filter import EntryFilter
-from app.audit.segments import Stored, checked_bodies, damaged, missing, part_of
+from app.audit.segments import Stored, checked_body, damaged, missing, part_of
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditFilters
 from app.redis_client.client import Client, Value
@@ -156,9 +156,9 @@ class SealedFrames:
 
     def __init__(self, segment: IndexedSegment, reply: Sequence[int | bytes]) -> None:
         self.segment = segment
-        fields = [bytes(field).decode(errors="replace") for field in reply[:4] if not isinstance(field, int)]
+        fields = [bytes(field).decode(errors="replace") for field in reply[:2] if not isinstance(field, int)]
         self._stored = Stored(*fields)
-        indexes, blocks = reply[4::2], reply[5::2]
+        indexes, blocks = reply[2::2], reply[3::2]
         self._blocks = [(int(index), bytes(block)) for index, block in zip(indexes, blocks, strict=True)]
         if not self._blocks:
             raise damaged(segment.row.number)
@@ -166,16 +166,13 @@ class SealedFrames:
     def bodies(self, *, newest_first: bool = False) -> Iterable[tuple[int, bytes]]:
         """Yield the first sequence and the lines of each frame that may have matches.
 
-        Raises AuditLogDamaged at a frame that is not as it was sealed. In a segment without digests, all frames are
-        checked before the first is yielded.
+        Raises AuditLogDamaged at a frame that is not as it was sealed.
         """
         row, mask = self.segment.row, self.segment.mask
-        groups = [[block] for block in self._blocks] if self._stored.digests else [self._blocks]
-        step = -1 if newest_first else 1
-        for group in groups[::step]:
-            for index, entries_before, body in checked_bodies(row.number, row.entries, self._stored, group)[::step]:
-                if mask is None or mask >> index & 1:
-                    yield row.first_sequence + entries_before, body
+        for index, block in self._blocks[:: -1 if newest_first else 1]:
+            before, body = checked_body(row.number, row.entries, self._stored, index, block)
+            if mask is None or mask >> index & 1:
+                yield row.first_sequence + before, body
 
 
 def kept_parts(head: Head, spans: Mapping[int, Span]) -> range:

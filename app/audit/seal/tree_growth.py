@@ -1,6 +1,6 @@
 """Growth of the Merkle trees: each takes what was sealed or chained, once, in its order.
 
-A tree that is behind (a store of an older release, a process killed after it had sealed) catches up from the segments
+A tree that is behind (a process was killed after it had sealed) catches up from the segments
 and the trail, in steps that each are in the store as a whole.
 """
 

@@ -13,7 +13,7 @@ from app.policy_tools.lint import PolicyWarning
 
 _BOUNDED = field_types(bounds=True)
 _FIELDS = {
-    # No bounds of numbers and lists: a policy that an older release stored need not satisfy those of today.
+    # No bounds of numbers and lists: a policy stored before a bound was lowered need not satisfy it.
     name: _BOUNDED[name] if str in (kind, *get_args(kind)) else kind
     for name, kind in field_types(bounds=False).items()
 }

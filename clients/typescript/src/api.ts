@@ -3327,7 +3327,7 @@ export interface components {
             context?: {
                 [key: string]: unknown;
             };
-            /** @description The version at which the policy decided; left out if no policy did, and by older releases. */
+            /** @description The version at which the policy decided; left out if no policy did. */
             policyVersion?: number;
             /** @description The type of an entry that is not a decision: `approval` or `outcome`. */
             type?: string;
@@ -3588,8 +3588,8 @@ export interface components {
              * @description When it began, by the store's clock.
              */
             beganAt: string;
-            /** @description The newest entry that it found intact; null if an earlier release did not note that. */
-            upTo: number | null;
+            /** @description The newest entry that it found intact. */
+            upTo: number;
             /** @description The first fault, which stays here until a later round finds none; null if everything was intact. */
             finding: components["schemas"]["Finding"] | null;
         };
