@@ -22,6 +22,13 @@ _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
 _FIELD = re.compile(r"^Object (?P<fault>contains unknown|missing required) field `(?P<name>.*)`$", re.DOTALL)
 _WORD = re.compile(r"[\w. :/*-]{1,32}", re.ASCII)
 _MAX_SHOWN = 64
+_SCALARS: dict[type, tuple[type, ...]] = {
+    inspect.StrType: (str,),
+    inspect.IntType: (int,),
+    inspect.FloatType: (int, float),
+    inspect.BoolType: (bool,),
+    inspect.NoneType: (type(None),),
+}
 _LISTS = (inspect.ListType, inspect.VarTupleType)
 
 
@@ -40,7 +47,8 @@ def explain(error: msgspec.ValidationError, kind: type, value: Any) -> Detail:
     fault, path = (parts["fault"], parts["path"] or "$") if parts else (str(error), "$")
     spot = _walk(_info(kind), value, path)
     if isinstance(error.__cause__, FieldError):
-        return Detail(f"{spot.path}.{visible(error.__cause__.field, 300)}", visible(error.__cause__.message, 1000))
+        field_path = f".{visible(error.__cause__.field, 300)}" if error.__cause__.field else ""
+        return Detail(f"{spot.path}{field_path}", visible(error.__cause__.message, 1000))
     if parts and parts["key"]:
         return Detail(spot.path, f"has a name in it that is not {_expected(spot.key_info)}")
     if field := _FIELD.match(fault):
@@ -88,13 +96,25 @@ def _walk(info: Any, value: Any, path: str) -> _Spot:
 
 def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
     """The entry of an object that cannot be converted; msgspec does not name it."""
-    kind = getattr(_bare(getattr(info, "value_type", None)), "cls", Any)
-    for name, inner in value.items():
-        try:
-            msgspec.convert(inner, kind)
-        except msgspec.ValidationError:
-            return name, inner
-    return "*", None
+    kind = _bare(getattr(info, "value_type", None))
+    held = value.items() if isinstance(value, dict) else ()
+    return next(((name, inner) for name, inner in held if not _takes(kind, inner)), ("*", None))
+
+
+def _takes(info: Any, value: Any) -> bool:
+    """False if a value of an object can certainly not be converted."""
+    match info:
+        case inspect.DictType():
+            return isinstance(value, dict) and all(_takes(_bare(info.value_type), each) for each in value.values())
+        case inspect.UnionType():
+            return any(_takes(_bare(each), value) for each in info.types)
+        case _ if type(info) in _SCALARS:
+            return type(value) in _SCALARS[type(info)]
+    try:
+        msgspec.convert(value, getattr(info, "cls", Any))
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _chosen(info: Any, value: Any) -> Any:

@@ -9,7 +9,7 @@ all parts is commit_with_parts. To add a part, write its file, name it in PARTS,
 app/authorize/commit/arguments.py.
 
 PARTS         parts codes groups interval keyed_batches first_answers limits marks sequences refunds approvals
-              remembered breakers shadow explained
+              remembered records breakers shadow explained
 
 KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       agent           hash; the agent's record with its version token
@@ -56,6 +56,7 @@ STATE         what is known about the call so far; parts tell each other, and th
   extras      names and values of the fields that only some entries have: those of `AuditEntry` that can be UNSET
   approval_id of the entry
   approved_ms: when people had approved it, if it is used
+  read        what rules read of records, a JSON array; nil = none did
   shared_version: the version tokens of all policies that the agent shares with others
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}

@@ -1,6 +1,7 @@
 #!lua
 --[[
-record_outcome: record, once, what became of an allowed call; if it was not executed, give back the quotas it took.
+record_outcome: record, once, what became of an allowed call; if it was not executed, give back the quotas it took; if
+it was, keep what its runtime reports of the result.
 
 KEYS[1]       caller_key      hash; record of the API key that reports; missing = revoked
 KEYS[2]       commits         hash; `sequence` is that of the log's newest entry
@@ -8,6 +9,8 @@ KEYS[3]       audit_stream    stream; id = <sequence>-0
 KEYS[4]       outcome         string; the earlier report: `<status> <entry_id> <ms> <given back>`
 KEYS[5]       taken           string; what the call took from refundable limits; missing = nothing, or already given back
 KEYS[5+i]     quota           list; bucket i that it took from, in the format of commit_decision
+KEYS[#KEYS]   session_records hash; only if there are records: record -> when it was reported (ms), and its argument after
+                              a space, for rules to read (see the part records)
 
 ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       entry_id        id of the entry in the log
@@ -21,8 +24,11 @@ ARGV[9]       key_id          id of the API key that reports, which is the one t
 ARGV[10]      tool_name
 ARGV[11]      policy_id       "" = none
 ARGV[12]      rule            "<index> <type>", "" = none
-ARGV[11+2i]   taken_us        quota i: when the call took it, quota time
-ARGV[12+2i]   amount          quota i: millionths of a budget; "-" = one call of a rate limit; `~` before it = of a shadow
+ARGV[13]      records_kept_ms for how long the session's records are kept from now on; "" = none are reported
+ARGV[14]      records_max     how many the session keeps; the oldest go
+ARGV[15]      records         `<record> <tool> <field>=<value> …` and a line feed for each
+ARGV[14+2i]   taken_us        quota i: when the call took it, quota time
+ARGV[15+2i]   amount          quota i: millionths of a budget; "-" = one call of a rate limit; `~` before it = of a shadow
                               policy, which given_back does not count
 
 RETURNS       {status, reported, entry_id, time_ms, given_back}
@@ -32,18 +38,22 @@ RETURNS       {status, reported, entry_id, time_ms, given_back}
   late        the call was allowed at least report_ms ago; nothing written
   revoked     the key is gone or has expired; nothing written
   backlog     the stream has backlog_max entries; nothing written
-WRITES        entry, commits, outcome; deletes taken; removes the call's time from its rate limits, and its amount from
+WRITES        entry, commits, outcome, session_records; deletes taken; removes the call's time from its rate limits, and its amount from
               all of a budget's totals that include it
-TIME          O(N), N live entries of a bucket, at most 10,000
+TIME          O(N), N live entries of a bucket, at most 10,000, or records of a session, at most 32
 HOLDS         I2 no decision without its entry, I3 no window ever holds more than the maximum, I17 a call is given back
               once
 ]]
-assert(#KEYS >= 5 and #ARGV == 12 + 2 * (#KEYS - 5), 'ARITY')
+local has_records = ARGV[13] ~= ''
+local quota_count = #KEYS - 5 - (has_records and 1 or 0)
+assert(quota_count >= 0 and #ARGV == 15 + 2 * quota_count, 'ARITY')
 local call = redis.call
 local caller_key, commits, audit_stream, outcome, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local entry_id, decision_id, status, decided_ms = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local report_ms, backlog_max, time_us = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[1])
 local agent_id, key_id, tool_name, policy_id, rule = ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local records_kept_ms, records_max, records = ARGV[13], ARGV[14], ARGV[15]
+local session_records = has_records and KEYS[#KEYS]
 local TOTALS, CHUNK = 4503599627370496, 100
 
 if not time_us then
@@ -67,9 +77,9 @@ if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 local gives_back = status == 'not_executed' and call('STRLEN', taken) > 0
 local calls, totals, given_back = {}, {}, 0
 if gives_back then
-  for i = 1, #KEYS - 5 do
-    local key_index, taken_us, found = 5 + i, ARGV[11 + 2 * i], false
-    local aside, amount = string.match(ARGV[12 + 2 * i], '^(~?)(.*)$')
+  for i = 1, quota_count do
+    local key_index, taken_us, found = 5 + i, ARGV[14 + 2 * i], false
+    local aside, amount = string.match(ARGV[15 + 2 * i], '^(~?)(.*)$')
     amount = tonumber(amount)
     if not amount then
       found = call('LPOS', KEYS[key_index], taken_us)
@@ -98,6 +108,8 @@ if gives_back then
   end
 end
 
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
+if has_records then call('HLEN', session_records) end
 local sequence = string.format('%.0f', (call('HGET', commits, 'sequence') or 0) + 1)
 local in_words = {executed = 'executed', failed = 'tried and failed', not_executed = 'not executed'}
 local reason = 'The call was ' .. in_words[status]
@@ -113,4 +125,17 @@ call('SET', outcome, status .. ' ' .. entry_id .. ' ' .. time_ms_text .. ' ' .. 
 call('DEL', taken)
 for _, each in ipairs(calls) do call('LREM', KEYS[each[1]], 1, each[2]) end
 for _, each in ipairs(totals) do call('LSET', KEYS[each[1]], each[2], each[3]) end
+if has_records then
+  for record, said in string.gmatch(records, '(%x+) ([^\n]*)\n') do
+    call('HSET', session_records, record, time_ms_text .. ' ' .. said)
+  end
+  local over = call('HLEN', session_records) - tonumber(records_max)
+  if over > 0 then
+    local all, ages = call('HGETALL', session_records), {}
+    for i = 1, #all, 2 do ages[#ages + 1] = {tonumber(string.match(all[i + 1], '^%d+')) or 0, all[i]} end
+    table.sort(ages, function(one, other) return one[1] < other[1] end)
+    for i = 1, over do call('HDEL', session_records, ages[i][2]) end
+  end
+  call('PEXPIRE', session_records, records_kept_ms)
+end
 return {'done', status, entry_id, time_ms_text, given_back}

@@ -18,6 +18,7 @@ from app.model.approvals import (
 )
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
+from app.model.records import RecordRead
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record, number_of
@@ -33,6 +34,7 @@ _strings = msgspec.json.Decoder(list[str])
 _values = msgspec.json.Decoder(list[CallValue])
 _commands = msgspec.json.Decoder(list[LineCommand])
 _texts = msgspec.json.Decoder(dict[str, str])
+_records = msgspec.json.Decoder(list[RecordRead])
 _string = msgspec.json.Decoder(str)
 _approvers = msgspec.json.Decoder(list[Approvers])
 _person = msgspec.json.Decoder(Person)
@@ -79,6 +81,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             values=_values.decode(record.get("values") or "[]"),
             commands=_commands.decode(record.get("commands") or "[]"),
             agent_says=_texts.decode(record.get("agent_says") or "{}"),
+            records=_records.decode(record.get("records") or "[]"),
             plan=_plan(record["plan"]) if record.get("plan") else UNSET,
         )
 

@@ -260,8 +260,18 @@ def print_call(approval: dict[str, Any]) -> None:
         for name, value in values.items():
             mark = " (bound)" if name in bound and title == "context" else ""
             click.echo(f"  {visible(name)}{mark} = {visible(json.dumps(value, ensure_ascii=False))}")
+    _print_records(approval)
     _print_commands(approval)
     _print_origins(approval)
+
+
+def _print_records(approval: dict[str, Any]) -> None:
+    """Print what rules read of records when the call was requested."""
+    if approval["records"]:
+        click.echo("what records say:")
+    for each in approval["records"]:
+        said = "nothing" if each["fields"] is None else json.dumps(each["fields"], ensure_ascii=False)
+        click.echo(f"  {visible(each['of'])}: {visible(said)}")
 
 
 def _print_commands(approval: dict[str, Any]) -> None:

@@ -5,13 +5,15 @@ from typing import NamedTuple, TypeVar
 
 from app.authorize.commit.quotas import counted_in
 from app.model.explanations import QuotaLevel, SeenMark
-from app.model.plans import DenialCount, HistoryCheck, Quota
+from app.model.plans import DenialCount, HistoryCheck, Quota, RecordCheck
 from app.model.quotas import MICRO
 from app.model.rules import Sequenced
 from app.model.sequences import CallSequence
 from app.pdp.explained import Place, RuleState
+from app.pdp.rules.records import read_record
 from app.pdp.trace import RuleTrace, Trace
 from app.redis_client.client import Client, Value
+from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import check_reply, decoding_record
 from app.redis_client.scripts import READ_QUOTAS
 from app.store.keyspace import Keyspace, keyspace_of
@@ -55,6 +57,8 @@ async def read_rule_states(
                 states[place] = _denial_state(check, levels[check])
             elif isinstance(check, Quota):
                 states[place] = _quota_state(check, levels[check])
+            elif isinstance(check, RecordCheck):
+                states[place] = await _record_state(client, keyspace, agent_id, check, now_us)
     return states
 
 
@@ -110,6 +114,17 @@ def _quota_state(quota: Quota, level: Level) -> RuleState:
 def _denial_state(breaker: DenialCount, denials: Level) -> RuleState:
     level = level_shown(breaker, denials)
     return RuleState(level, (), breaker.when_full.reason if level.left == 0 else None)
+
+
+async def _record_state(
+    client: Client, keyspace: Keyspace, agent_id: str, check: RecordCheck, now_us: int | None
+) -> RuleState:
+    """What was reported of a record in the session, and why the rule fails, if it does."""
+    stored = await client.call("HGET", keyspace.session_records(agent_id, check.session), check.record)
+    now_ms = await store_time_ms(client) if now_us is None else now_us // 1000
+    with decoding_record("A record of a session"):
+        read, fits = read_record(check, stored, now_ms)
+    return RuleState(None, (), None if fits else check.when_full.reason, read)
 
 
 async def _session_state(

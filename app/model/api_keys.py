@@ -27,7 +27,8 @@ class Scope(StrEnum):
 
     `view` may read the same, and changes nothing: who only looks needs no more. The others each grant a part:
     `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies` reads and writes agents and
-    policies, `approve` reads and decides approvals, `request` pins what users asked for.
+    policies, `approve` reads and decides approvals, `request` pins what users asked for, `record` reports what calls
+    resulted in.
     """
 
     ADMIN = "admin"
@@ -38,6 +39,7 @@ class Scope(StrEnum):
     APPROVE = "approve"
     POLICIES = "policies"
     REQUEST = "request"
+    RECORD = "record"
 
 
 class SessionFrom(StrEnum):

@@ -12,6 +12,7 @@ from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, several
+from app.model.records import RecordRead
 from app.model.text import Name, require_visible
 
 DEFAULT_SECONDS = 900
@@ -170,6 +171,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     parameters: The call's parameters, secrets redacted: whole up to 16 KiB of JSON, otherwise as logged.
     agent_says: What the agent says of the call in parameters that the rules call `descriptive`: no part of what is
     approved, nor of `parameters`. Secrets are redacted, and a text ends after 200 characters.
+    records: What rules read of records when it was asked for; if they read something else later, it is asked anew.
     context: What the caller vouched for, as logged.
     bound_context: Paths of the context that it is bound to, besides who asks, agent, tool, action and `parameters`.
     hides: True if a person does not see everything that is bound: something is redacted or shortened.
@@ -229,6 +231,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     values: list[CallValue]
     commands: list[LineCommand] = []
     agent_says: dict[str, str] = {}
+    records: list[RecordRead] = []
     plan: PlanPlace | UnsetType = UNSET
 
 

@@ -23,6 +23,7 @@ from app.model.query_fields import (
     require_span,
     uuid_in,
 )
+from app.model.records import RecordRead
 from app.model.text import CONTAINS_A_KEY, Name
 
 ANY_SHADOW = "any"
@@ -62,6 +63,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     tripped_by: The policy whose denial breaker this denial filled, without suspending the agent.
     decided_by: Who decided the approval; only of entries that say so.
     subject: Of a call made with a workload's token: its `sub`; `key_id` is then the UUIDv5 of issuer and subject.
+    records: What rules read of [records](records.md), only if one does.
     """
 
     id: Id
@@ -87,6 +89,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     tripped_by: Uuid | UnsetType = UNSET
     decided_by: Person | UnsetType = UNSET
     subject: str | UnsetType = UNSET
+    records: list[RecordRead] | UnsetType = UNSET
 
 
 def _shadow_in(text: str) -> str:

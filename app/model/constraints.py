@@ -188,13 +188,18 @@ class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def require_constraints(
-    parameters: Mapping[str, Constraint] | UnsetType, context: Any, *, remembers: bool = False
+    parameters: Mapping[str, Constraint] | UnsetType,
+    context: Any,
+    *,
+    remembers: bool = False,
+    beside: bool = False,
 ) -> None:
     """Raise FieldError unless at least one of the two is given and everything in them can be evaluated.
 
-    remembers: whether parameters can have `approvedBefore`.
+    remembers: whether parameters can have `approvedBefore`. beside: whether the rule has something else, so that it may
+    have neither.
     """
-    if parameters is UNSET and context is UNSET:
+    if parameters is UNSET and context is UNSET and not beside:
         raise FieldError("parameters", "give parameters, context or both")
     for field, name, constraint in named_constraints(parameters, context):
         if constraint.approved_before is not UNSET and not (remembers and field == "parameters"):

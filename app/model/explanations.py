@@ -10,6 +10,7 @@ from app.model.decision_codes import DecisionCode, NextAction
 from app.model.decisions import ApprovalRef, Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, DisplayName, Id, Timestamp, Uuid
 from app.model.policies import PolicyKind, PolicyMode
+from app.model.records import RecordRead
 
 MAX_DRAFTS = 50
 Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]
@@ -83,6 +84,7 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
     quota: How full its bucket is; only for rate limits, budgets and denial breakers that apply to this call.
     session: Which of the calls it looks for were allowed in the call's session; only for sequence rules that apply to
     this call.
+    record: What was reported of the record that it reads; only if it reads one.
     approved_by: Who must approve if it fails, in words; only for rules that escalate.
     """
 
@@ -95,6 +97,7 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
     values: list[SeenValue] = []
     quota: QuotaLevel | UnsetType = UNSET
     session: list[SeenMark] | UnsetType = UNSET
+    record: RecordRead | UnsetType = UNSET
     approved_by: str | UnsetType = UNSET
 
 

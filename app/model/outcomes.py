@@ -1,12 +1,14 @@
 """The outcome of an allowed call: reported once, with the key that asked."""
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from app.model.decisions import Result, RuleRef
 from app.model.fields import Count, Id, Timestamp
+from app.model.sequences import MAX_SESSION_LENGTH
 
 REPORT_MS = 24 * 3600 * 1000
 """The time after the decision in which its outcome can be reported."""
@@ -31,6 +33,13 @@ class DecidedCall(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_id: str | None
     rule: RuleRef | None
     timestamp: str
+    context: dict[str, Any] = {}
+
+    @property
+    def session(self) -> str:
+        """The call's session, as the log has it; "" if it names none."""
+        name = self.context.get("session")
+        return name if isinstance(name, str) and len(name) <= MAX_SESSION_LENGTH else ""
 
 
 class CallOutcome(Struct, frozen=True, rename="camel"):

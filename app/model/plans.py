@@ -106,7 +106,34 @@ class DenialCount(Struct, frozen=True):
         return "deny" if self.when_full.result is Result.DENIED else "escalate"
 
 
-Check = Quota | HistoryCheck | RememberedCheck | DenialCount
+class FieldTests(NamedTuple):
+    """What a field of a record must pass, in the form of `RecordField.tests`. is_secret: its value is not shown."""
+
+    name: str
+    tests: tuple[str, ...]
+    is_secret: bool = False
+
+
+class RecordCheck(Struct, frozen=True):
+    """A rule's look-up of what a runtime reported in the session: full unless the record is there and fits.
+
+    of: the record's name as the rule has it; record: its digest for the call. session: the session's digest.
+    tools: the digests of those whose results it may come from. window_us: how old it may be.
+    when_full: the outcome if it does not fit. asks: False = people have approved the rule's failure.
+    """
+
+    policy_id: str
+    of: str
+    tools: tuple[str, ...]
+    fields: tuple[FieldTests, ...]
+    window_us: int
+    when_full: Outcome
+    record: str = ""
+    session: str = ""
+    asks: bool = True
+
+
+Check = Quota | HistoryCheck | RememberedCheck | RecordCheck | DenialCount
 """Questions about a call that only the store can answer."""
 
 

@@ -21,6 +21,7 @@ from app.model.constraints import (
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result
 from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
+from app.model.records import RecordConstraint
 from app.model.rule import Effect, PlacedConstraint, Read, Rule
 from app.model.sequences import CallSequence
 from app.model.text import FieldError
@@ -89,20 +90,23 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
     parameters: What each named parameter must be. `payment.amount` reaches into objects, `recipients[*]` is
     each element of an array, `**` every text, number and member name at any depth.
     context: The same for what the caller vouches for in `context`.
+    record: What a runtime must have reported of an earlier call.
     effect: What a failure asks for; `deny` if left out.
     """
 
     code: ClassVar[DecisionCode] = DecisionCode.PARAMETER_INVALID
     names_right_calls: ClassVar[bool] = True
-    requirements: ClassVar[tuple[dict[str, Any], ...]] = (EITHER_KIND,)
+    requirements: ClassVar[tuple[dict[str, Any], ...]] = ({"anyOf": [*EITHER_KIND["anyOf"], {"required": ["record"]}]},)
 
     parameters: Constraints | UnsetType = UNSET
     context: Constraints | UnsetType = UNSET
+    record: RecordConstraint | UnsetType = UNSET
     effect: Effect | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_constraints(self.parameters, self.context, remembers=self.escalates)
+        has_record = self.record is not UNSET
+        require_constraints(self.parameters, self.context, remembers=self.escalates, beside=has_record)
 
     @property
     def can_escalate(self) -> bool:
@@ -122,6 +126,11 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
         """Yield each constraint, first the rule's own."""
         yield from (("", *each) for each in named_constraints(self.parameters, self.context))
         yield from super().constraints()
+
+    def reads(self) -> Iterator[Read]:
+        yield from super().reads()
+        if not isinstance(self.record, UnsetType) and self.record.placeholder is not None:
+            yield Read(*self.record.placeholder)
 
 
 class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Result, RuleRef
 from app.model.escalations import Escalation
-from app.model.plans import Check, DenialCount, HistoryCheck, Plan, RememberedCheck
+from app.model.plans import Check, DenialCount, HistoryCheck, Plan, RecordCheck, RememberedCheck
 from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
 from app.pdp.decide import failure_of, failures
@@ -132,6 +132,8 @@ def _past(agent: CompiledAgent, quota: Check, approved: Approved) -> Check | Non
         return quota
     if isinstance(quota, HistoryCheck):
         return replace(quota, asks=False) if quota.spends else None
+    if isinstance(quota, RecordCheck):
+        return replace(quota, asks=False)
     if isinstance(quota, DenialCount):
         return None
     return replace(quota, max_calls=_NEVER_FULL if quota.amount is None else _NEVER_SPENT)

@@ -14,6 +14,7 @@ from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.drafts import id_if_stored
 from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
 from app.model.policies import Policy
+from app.model.records import RecordRead
 from app.model.rule import Rule
 from app.pdp.trace import PolicyTrace, RuleTrace, Trace
 
@@ -25,7 +26,7 @@ Place = tuple[str, int]
 
 
 class RuleState(Struct, frozen=True):
-    """The state of a rule in the store: the level of a limit, the marks of a session.
+    """The state of a rule in the store: the level of a limit, the marks of a session, what was reported in it.
 
     failed: why the rule fails because of it.
     """
@@ -33,6 +34,7 @@ class RuleState(Struct, frozen=True):
     level: QuotaLevel | None
     marks: tuple[SeenMark, ...]
     failed: str | None
+    record: RecordRead | UnsetType = UNSET
 
 
 RuleStates = Mapping[Place, RuleState]
@@ -90,6 +92,7 @@ def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen
         values=[] if traced.pattern is None else seen.by(traced.rule.rule),
         quota=UNSET if state is None or state.level is None else state.level,
         session=list(state.marks) if state is not None and state.marks else UNSET,
+        record=UNSET if state is None else state.record,
         approved_by=_approved_by(traced),
     )
 

@@ -14,6 +14,7 @@ from app.model.constraints import REQUEST
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.outcomes import CallStatus
+from app.model.records import RecordRead
 from app.model.rule import Read, Rule, constraint_reads
 from app.model.rules import recorded_code
 from app.model.times import parse_time_ms
@@ -47,6 +48,7 @@ class LoggedCall(Struct, rename="camel"):
     decision_id: str | UnsetType = UNSET
     said_code: str | None = field(default=None, name="code")
     shadow: ShadowOutcome | UnsetType = UNSET
+    records: list[RecordRead] = []
 
     @property
     def time_ms(self) -> int:

@@ -9,7 +9,7 @@ from app.model.agents import AgentStatus
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.marks import MAX_SESSIONS, TOO_MANY_SESSIONS
-from app.model.plans import Check, DenialCount, HistoryCheck, Mark, Quota, RememberedCheck
+from app.model.plans import Check, DenialCount, HistoryCheck, Mark, Quota, RecordCheck, RememberedCheck
 from app.model.quotas import MAX_DENIALS
 from app.pdp.compiled import INACTIVE
 from app.replay.buckets import Buckets
@@ -212,8 +212,9 @@ class Sessions:
 class Ledger:
     """Buckets, sessions and breakers on one timeline.
 
-    remembered: whether people have approved the values that rules look up, and pinned the requests. The log does not
-    say which, nor for how long, so a replay does not know; in a test of policies nobody has.
+    remembered: whether people have approved the values that rules look up, and pinned the requests, and whether records
+    fit of which an entry does not say. The log does not say which, nor for how long, so a replay does not know; in a
+    test of policies nothing has been approved, pinned or reported.
     """
 
     def __init__(self, timeline: Timeline, remembered: Room = Room.UNKNOWN) -> None:
@@ -231,7 +232,7 @@ class Ledger:
             if standing is not Room.UNKNOWN:
                 return outcomes
         for quota in call.plan.quotas:
-            room = self._room(quota, agent_id)
+            room = self._room(quota, agent_id, call)
             if room is not Room.YES:
                 outcomes.append(quota.when_full)
                 if room is not Room.UNKNOWN:
@@ -248,7 +249,7 @@ class Ledger:
             return self.outcomes(call, agent_id), False
         outcomes, asks_people = [], outcome.result is Result.ESCALATED
         for quota in call.all_quotas():
-            room = self._room(quota, agent_id)
+            room = self._room(quota, agent_id, call)
             if quota.when_full.result is Result.ESCALATED and room in (Room.NO, Room.UNKNOWN):
                 asks_people = True
             elif room is not Room.YES:
@@ -300,13 +301,16 @@ class Ledger:
         self.denials.replace_with(other.denials, breakers)
         self.sessions.replace_with(other.sessions, marks)
 
-    def _room(self, quota: Check, agent_id: str) -> Room:
+    def _room(self, quota: Check, agent_id: str, call: ReplayedCall) -> Room:
         if isinstance(quota, HistoryCheck):
             return self.sessions.room(quota, agent_id)
         if isinstance(quota, DenialCount):
             return self.denials.room(quota, agent_id)
         if isinstance(quota, RememberedCheck):
             return self._remembered
+        if isinstance(quota, RecordCheck):
+            fits = call.record_fits(quota)
+            return self._remembered if fits is None else Room.YES if fits else Room.NO
         return self.buckets.room(quota, agent_id)
 
     def _with_marks(self, call: ReplayedCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:

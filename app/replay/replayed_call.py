@@ -6,12 +6,13 @@ from msgspec import UNSET
 
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Result
-from app.model.plans import Check, DenialCount, Mark, Plan, Quota
+from app.model.plans import Check, DenialCount, Mark, Plan, Quota, RecordCheck
 from app.pdp import decide_at_length
 from app.pdp.decide import failures
 from app.pdp.quotas import open_quotas, settled_breakers, settled_quotas
 from app.pdp.rules.denial_breaker import VaryingBreaker
 from app.pdp.rules.limits import VaryingQuota
+from app.pdp.rules.records import passed_as_read
 from app.pdp.rules.rule_type import CompiledRule
 from app.pdp.rules.sequence import SessionCheck, with_marks
 from app.replay.calls import (
@@ -39,6 +40,7 @@ class ReplayedCall:
 
     def __init__(self, call: LoggedCall, line: bytes, ruleset: Ruleset, time_ms: int) -> None:
         self.id = call.id
+        self._records = call.records
         self._ruleset = ruleset
         self._key_id = call.key_id
         self._unclear: list[tuple[str, CompiledRule]] = []
@@ -114,6 +116,13 @@ class ReplayedCall:
         rules = self._ruleset.compiled.rules_for(self.request.tool_name) if self._unclear else ()
         checks = (quota.check for _, rule in rules for quota in rule.demands.quotas if isinstance(quota, SessionCheck))
         return [mark for check in checks if check.spends for mark in check.marks]
+
+    def record_fits(self, check: RecordCheck) -> bool | None:
+        """Whether what the commit read of a record fits; None if the log does not say."""
+        read = [each for each in self._records if each.of == check.of]
+        found = {passed_as_read(check, each.fields) for each in read}
+        # Several rules can read one record, and each entry has what one of them asks for.
+        return next((each for each in (True, False) if each in found), None)
 
     def _leave_marks(self, *, hides_session: bool) -> None:
         marks = self._ruleset.compiled.marks_for(self.request.tool_name)

@@ -292,6 +292,10 @@ class Keyspace:
         """Hash: when an agent was last allowed, in the session, each call that other rules require first."""
         return f"{self._prefix}agent:{agent_id}:session:{digest}"
 
+    def session_records(self, agent_id: str, digest: str) -> str:
+        """Hash: what runtimes reported of the results of an agent's calls in the session, by the record's digest."""
+        return f"{self._prefix}agent:{agent_id}:records:{digest}"
+
     def live_sessions(self, agent_id: str, mark: str) -> str:
         """Sorted set: the sessions in which a mark of the agent still counts."""
         return f"{self._prefix}agent:{agent_id}:marked:{mark}"

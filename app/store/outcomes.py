@@ -1,10 +1,12 @@
 """Outcomes of allowed calls: reported once and logged; refundable limits get back what the call took."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from app.errors import OutcomeConflict, StoreUnavailable, Unauthorized
 from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallOutcome, CallStatus, DecidedCall
+from app.model.records import KEPT_SECONDS, MAX_RECORDS, Reported, digest, token
+from app.model.sequences import session_digest
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -32,10 +34,17 @@ class Outcomes:
         self._reported = reported
 
     async def record(
-        self, workspace_id: str, decision: DecidedCall, status: CallStatus, *, now_us: int | None = None
+        self,
+        workspace_id: str,
+        decision: DecidedCall,
+        status: CallStatus,
+        records: Reported | None = None,
+        *,
+        now_us: int | None = None,
     ) -> CallOutcome:
         """Record the outcome of this decision in the log; a repeated report returns the first one.
 
+        records: what its runtime reports of the result, for rules of the session; a repeated report adds none.
         now_us: for tests; in production the store is the clock.
         Raises OutcomeConflict if another status was reported or the time for it has passed; Unauthorized if the key is
         no longer valid.
@@ -59,6 +68,11 @@ class Outcomes:
             decision.policy_id or "",
             rule,
         ]
+        if records:
+            keys.append(keyspace.session_records(decision.agent_id, session_digest(decision.session)))
+            args += (KEPT_SECONDS * 1000, MAX_RECORDS, "".join(_lines(records, decision.tool_name)))
+        else:
+            args += ("", "", "")
         for taken_us, amount, _ in taken:
             args += (taken_us, amount)
         reply = check_reply(RECORD_OUTCOME, await self._client.run(RECORD_OUTCOME, keys, args))
@@ -76,6 +90,13 @@ class Outcomes:
         takes = (line.split(" ", 2) for line in text.split("\n") if line)
         with decoding_record("What the call took"):
             return [(taken_us, amount, key) for taken_us, amount, key in takes]
+
+
+def _lines(records: Reported, tool: str) -> Iterator[str]:
+    """Yield each record as the script takes it."""
+    for name, fields in records.items():
+        said = "".join(f" {digest(each)}={token(value)}" for each, value in fields.items())
+        yield f"{digest(name)} {digest(tool)}{said}\n"
 
 
 def _refusal(status: str, reported: str) -> Exception:

@@ -70,6 +70,8 @@ def listings_of(call: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     for heading, name in said:
         if values := call.get(name):
             yield heading, _first_lines(_pairs(values))
+    if records := call.get("records"):
+        yield "What records say", _first_lines(_records(records))
     if commands := call.get("commands"):
         yield "What the line runs", _first_lines(_lines(commands))
     if origins := call.get("values"):
@@ -143,6 +145,13 @@ def _origins(values: list[dict[str, Any]]) -> Iterator[str]:
     for each in values:
         beside = f"; not in the request: {', '.join(each['notInRequest'])}" if "notInRequest" in each else ""
         yield shown(f"{each['path']}: {_ORIGINS.get(each['origin'], each['origin'])}{beside}")
+
+
+def _records(records: list[dict[str, Any]]) -> Iterator[str]:
+    """A line for each record that a rule read. An entry of the log has the same."""
+    for each in records:
+        fields = "nothing" if each["fields"] is None else json.dumps(each["fields"], ensure_ascii=False)
+        yield f"{each['of']}: {fields}"
 
 
 def _lines(commands: list[dict[str, Any]]) -> Iterator[str]:

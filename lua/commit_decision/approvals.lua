@@ -29,8 +29,8 @@ ADDS          ends_ms         when the effect of that step ends; not if it is re
 RETURNS
   escalates   a person must be asked, and the step did not expect that; nothing written
   overtaken   the call's approval has changed since the replica read it; nothing written
-  ended       since the approval was asked for, the agent was not active or the API key that asked was revoked; nothing
-              written
+  ended       since the approval was asked for, the agent was not active, the API key that asked was revoked, or what
+              rules read of records has changed; nothing written
 WRITES        approval and the sets that list it
 HOLDS         I14 an approval is of one call, used as often as it says
 ]]
@@ -66,6 +66,9 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
     -- Suspending the agent or revoking the key ends its approvals, both the approved and the pending.
     local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
     if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or not (tonumber(current[5] or 0) > ended_until)) then
+      state.status = 'ended'
+    -- What people saw of records is not what rules read now.
+    elseif not overtaken and state.read and call('HGET', approval, 'records') ~= state.read then
       state.status = 'ended'
     end
   end
@@ -114,6 +117,7 @@ if state.approval == 'asked' then
   if state.full ~= 0 then
     call('HSET', approval, 'policy_id', policy_id, 'rule', state.rule, 'reason', state.reason .. other_reasons)
   end
+  if state.read then call('HSET', approval, 'records', state.read) end
   call('SET', approval_call, approval_id)
   call('ZADD', approvals, '0', approval_id)
   call('ZADD', open, ends_ms, approval_id)

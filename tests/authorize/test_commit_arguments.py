@@ -10,7 +10,18 @@ from app.authorize.commit.arguments import PER_CALL
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Idempotency, Result, RuleRef, ShadowOutcome
-from app.model.plans import DenialCount, HistoryCheck, Mark, Plan, RememberedCheck, ShadowPlan, Target, Tokens
+from app.model.plans import (
+    DenialCount,
+    FieldTests,
+    HistoryCheck,
+    Mark,
+    Plan,
+    RecordCheck,
+    RememberedCheck,
+    ShadowPlan,
+    Target,
+    Tokens,
+)
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
 from app.runtime.clock import StoreClock
 from app.store.keyspace import Keyspace
@@ -64,6 +75,7 @@ async def test_a_plain_call_runs_the_script_without_parts():
 
 BUDGET = replace(LIMIT, amount=5_000_000, refundable=True)
 BREAKER = DenialCount(POLICY, "b", 5, MINUTE, ESCALATED, False, 3)
+RECORD = RecordCheck(POLICY, "r", ("aa",), (FieldTests("f", ('="x"', ">1")),), MINUTE, DENIED, "bb", "5e")
 STEP = ApprovalStep(step="attach", approval_id="i", digest="d")
 WOULD = ShadowOutcome("other", Result.DENIED, RuleRef(0, "tool_denylist"))
 SHADOW = ShadowPlan((LIMIT,), (WOULD, WOULD), (False,))
@@ -78,6 +90,7 @@ CASES = {
     "interval": {"plan": Plan(ALLOWED, (), 60, 120)},
     "limits": {"plan": Plan(ALLOWED, (LIMIT, replace(LIMIT, bucket="b1"), replace(LIMIT, amount=5, bucket="b2")))},
     "sequences": {"plan": Plan(ALLOWED, (LIMIT, CHECK))},
+    "records": {"plan": Plan(ALLOWED, (LIMIT, RECORD, replace(RECORD, asks=False)))},
     "remembered": {"plan": Plan(ALLOWED, (LIMIT, KNOWN, replace(KNOWN, renews=True)))},
     "marks": {"plan": Plan(ALLOWED, session="5e", marks=(Mark("aa", 1, 2), Mark("bb", 0, 2)))},
     "refunds": {"plan": Plan(ALLOWED, (replace(LIMIT, refundable=True),))},

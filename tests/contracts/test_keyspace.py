@@ -209,6 +209,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         | of_webhooks
         | {
             "remit:ready",
+            "remit:{<workspace_id>}:agent:<agent_id>:records:<digest>",
             "remit:{<workspace_id>}:keyed-batch:<key_id>:<idempotency_digest>",
             "remit:code:<digest>",
             "remit:choice:<digest>",

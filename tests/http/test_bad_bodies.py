@@ -276,7 +276,7 @@ OTHERS = {
         "/v1/api-keys",
         {"name": "k", "scopes": ["read", "write"]},
         "$.scopes[1]",
-        'must be one of admin, read, view, authorize, audit, approve, policies, request, not "write"',
+        'must be one of admin, read, view, authorize, audit, approve, policies, request, record, not "write"',
     ),
     "key that expires at no time": (
         "/v1/api-keys",

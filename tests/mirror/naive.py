@@ -32,6 +32,9 @@ Past = tuple[int, str | None, frozenset[tuple[Any, ...]]]
 Denied = Mapping[tuple[Any, ...], Collection[int]]
 """When calls were denied (us), by breaker: policy id, what makes breakers alike, the place among those, the values."""
 
+Reported = tuple[int, str | None, str, str, Json]
+"""A record: when it was reported (us), in which session, of which tool's call, its name, its fields."""
+
 Approved = tuple[int, str, str, str, Json]
 """A value that a rule remembers: when a person approved it (us), policy id, tool, parameter, value beside others."""
 
@@ -65,16 +68,17 @@ def evaluate(
     history: Collection[Past] = (),
     denied: Denied | None = None,
     approved: Collection[Approved] = (),
+    reported: Collection[Reported] = (),
 ) -> Answer:
     """The answer to one call.
 
     policies: `id`, `createdAt` and the fields of a policy. admitted: the times (us) of each bucket's calls and what
     they took of it. history: the allowed calls. denied: the denied ones since the agent is active.
-    approved: what people have approved, and the rules still remember.
+    approved: what people have approved, and the rules still remember. reported: the records, oldest first.
     """
     if status != "active":
         return Answer("denied")
-    held = admitted, history, denied or {}, approved
+    held = admitted, history, denied or {}, approved, reported
     waits = {
         (policy["id"], index): wait
         for policy in policies
@@ -95,12 +99,13 @@ def evaluate(
 
 def wait_of(policy: Json, index: int, call: Json, now_us: int, held: Json) -> Any:
     """The time until the rule, which is a limit, lets the call pass. held: as `evaluate` gets it."""
-    admitted, history, denied, approved = held
+    admitted, history, denied, approved, reported = held
     rule = policy["rules"][index]
     if rule["type"] == "pinned_request":  # nothing is ever pinned here
         return NEVER
     if rule["type"] == "parameter_constraint":
-        return 0 if is_remembered(policy, rule, call, now_us, approved) else NEVER
+        known = is_remembered(policy, rule, call, now_us, approved)
+        return 0 if known and ("record" not in rule or record_fits(rule["record"], call, now_us, reported)) else NEVER
     if "denialBreaker" in rule:
         counted = denied.get((*breaker(policy, index), reading(rule, call)), ())
         return wait_of_breaker(rule["denialBreaker"], counted, now_us)
@@ -138,12 +143,13 @@ def together(
     history: Collection[Past] = (),
     denied: Denied | None = None,
     approved: Collection[Approved] = (),
+    reported: Collection[Reported] = (),
 ) -> Divergence | None:
     """What all policies say as if enforced, attributed to a shadow policy; None if none is evaluated.
 
     If another policy gives the result, it is attributed to the first shadow grant of the deciding tier.
     """
-    answer = evaluate(status, policies, call, now_us, admitted, history, denied, approved)
+    answer = evaluate(status, policies, call, now_us, admitted, history, denied, approved, reported)
     tier = deciding_tier(policies, call, now_us, ())
     if not tier or status != "active":
         return None
@@ -340,9 +346,9 @@ def is_limit(rule: Json, call: Json) -> bool:
     if "denialBreaker" in rule:
         return rule["denialBreaker"]["action"] != "suspend" and reading(rule, call) is not None
     if rule["type"] == "parameter_constraint":
-        remembers = any("approvedBefore" in wanted for _, _, wanted in named(rule))
+        remembers = any("approvedBefore" in wanted for _, _, wanted in named(rule)) or "record" in rule
         applies = remembers and verdict_of_circumstances(rule, call) == PASS
-        can_tell = not remembers_in_session(rule) or session_of(call) is not None
+        can_tell = can_look_up(rule, call)
         return applies and can_tell and all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
     counts = limit_of(rule) is not None or "sequence" in rule
     return counts and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
@@ -411,8 +417,46 @@ def approved_in_part(wanted_of: Json, call: Json, hosts: Collection[str]) -> Ite
         yield name, wanted["withinSeconds"], [[value, others, session] for value in found[name]]
 
 
-def remembers_in_session(rule: Json) -> bool:
-    return any("in" in wanted.get("approvedBefore", {}) for _, _, wanted in named(rule))
+def can_look_up(rule: Json, call: Json) -> bool:
+    """Whether the call says what must be looked up: its session, and which record is meant."""
+    in_session = any("in" in wanted.get("approvedBefore", {}) for _, _, wanted in named(rule)) or "record" in rule
+    if in_session and session_of(call) is None:
+        return False
+    return "record" not in rule or record_name(rule["record"], call) is not None
+
+
+def record_name(wanted: Json, call: Json) -> str | None:
+    """The name with the call's value in it; None where that is no text or whole number of up to 128 characters."""
+    found = re.fullmatch(r"(.*)\{(parameters|context)\.(.+)\}(.*)", wanted["of"])
+    if not found:
+        return str(wanted["of"])
+    values = there(call, found[2], found[3])
+    if values is None or len(values) != 1 or isinstance(values[0], bool) or not isinstance(values[0], str | int):
+        return None
+    return f"{found[1]}{values[0]}{found[4]}" if 1 <= len(str(values[0])) <= 128 else None
+
+
+def record_fits(wanted: Json, call: Json, now_us: int, reported: Collection[Reported]) -> bool:
+    """Whether the newest record of that name in the session is as the rule says."""
+    name, session = record_name(wanted, call), session_of(call)
+    newest = [each for each in reported if each[1] == session and each[3] == name][-1:]
+    for at_us, _, tool, _, fields in newest:
+        in_time = now_us // 1000 - at_us // 1000 < wanted.get("withinSeconds", 3600) * 1000
+        return (
+            in_time
+            and tool in wanted["from"]
+            and all(
+                field in fields and all(fits_field(fields[field], each, bound) for each, bound in bounds.items())
+                for field, bounds in wanted["fields"].items()
+            )
+        )
+    return False
+
+
+def fits_field(value: Json, field: str, bound: Json) -> bool:
+    if field in ("enum", "notEnum"):
+        return ONE_WAY[field](value, bound) == OK
+    return is_number(value) and bool(BOUNDS[field](value, bound))
 
 
 def said_in(element: Json, names: list[str]) -> Json:
@@ -496,7 +540,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
         return fails
     if rule["type"] == "parameter_constraint":
         ok = all(satisfies(call, *each) for each in without_unread(rule, call)) and not full
-        ok = ok and (not remembers_in_session(rule) or session_of(call) is not None)
+        ok = ok and can_look_up(rule, call)
         unread = {DENY: DENY, "deny": DENY, "escalate": ESCALATE}[unread_of(rule)] if unread_lines(rule, call) else PASS
         return next((each for each in (DENY, ESCALATE) if each in (PASS if ok else fails, unread)), PASS)
     if rule["type"] == "parameter_schema":

@@ -53,6 +53,7 @@ def test_each_case_is_decided_as_it_says(case):
         assert by_mirror == answer, where
         shadow = wanted.shadow and (wanted.shadow.result, wanted.shadow.policy, wanted.shadow.rule.index)
         assert sides.divergence == sides.mirror_divergence == shadow, where
+        sides.report(call.tool_name, call.reported, call.now_us, call.context)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=lambda case: case.name)

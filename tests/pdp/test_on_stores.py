@@ -13,6 +13,7 @@ from pdp_and_mirror import DEFAULTS, REDACTOR, PdpAndMirror, owner_of
 from profiles import examples
 from test_differential import POLICIES, STARTS, edit_one, steps
 
+from app.audit.entry_format import line_of
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision, CommitQuestion
@@ -22,12 +23,14 @@ from app.model.api_keys import Caller, Scope
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
+from app.model.outcomes import CallStatus, decode_call
 from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, PolicyMode
 from app.model.rules import Rules, recorded_code
 from app.pdp import compile_agent, decide
 from app.redis_client.replies import as_record
 from app.runtime.clock import StoreClock
 from app.store.keyspace import Keyspace
+from app.store.outcomes import Outcomes
 from tests.support import parts
 from tests.support.actors import BY
 
@@ -78,6 +81,18 @@ class Workspace:
         """People make the agent active again."""
         await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE, by=BY)
 
+    async def report(self, call):
+        """The runtime reports records of the call that was just decided."""
+        [[_, entry]] = await self.client.call("XREVRANGE", Keyspace(self.id).audit_stream, "+", "-", "COUNT", 1)
+        outcomes = Outcomes(self.client, self.made, 100_000)
+        await outcomes.record(
+            self.id,
+            decode_call(line_of({name.encode(): value.encode() for name, value in as_record(entry).items()})),
+            CallStatus.EXECUTED,
+            call.reported,
+            now_us=call.now_us,
+        )
+
     async def fill(self, called, index, now_us):
         policy = await self.policies.get(self.id, self.ids[called])
         bucket = Keyspace(self.id).quota(policy.id, quota_fingerprints(policy.rules)[index])
@@ -94,7 +109,10 @@ class Workspace:
         `told` is what the caller is told then.
         """
         governed = await self.agents.load(self.id, self.agent_id)
-        request = AuthorizeRequest(self.agent_id, tool_name, action, parameters, b"{}", context=context)
+        recorded = b"" if context is None else msgspec.json.encode(context)
+        request = AuthorizeRequest(
+            self.agent_id, tool_name, action, parameters, b"{}", context=context, recorded_context=recorded
+        )
         compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
         plan = decide(compiled, request, now_us)
         decision_id = self.made.new(now_us // 1000)
@@ -146,6 +164,8 @@ async def test_every_case_is_decided_alike_on_a_store(valkey_client):
                 assert would == (wanted.shadow.result, wanted.shadow.policy, wanted.shadow.rule.type), where
             if wanted.retry_after_seconds:
                 assert answer[3] == round(wanted.retry_after_seconds * 1_000_000), where
+            if call.reported:
+                await workspace.report(call)
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,7 @@ class Call(Struct, forbid_unknown_fields=True):
     context: dict[str, Any] | None = None
     full: list[RuleOf] = []
     edits: list[Edit] = []
+    reported: dict[str, dict[str, Any]] = {}
     resumed: bool = False
 
     @property

@@ -19,15 +19,19 @@ from app.model.plans import (
     HistoryCheck,
     Plan,
     Quota,
+    RecordCheck,
     RememberedCheck,
     SessionRoom,
     ShadowPlan,
     Target,
 )
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
+from app.model.records import digest, token
 from app.model.rules import Rules
+from app.model.sequences import session_digest
 from app.pdp import compile_agent, decide
 from app.pdp.escalations import Approved, approved_plan
+from app.pdp.rules.records import read_record
 from app.redaction.redactor import Redactor
 from app.settings import Settings
 
@@ -94,6 +98,7 @@ class Ledger:
         self.denied: dict[tuple[str, str, str], list[int]] = {}
         self.tripped = False
         self.remembered: dict[tuple[str, str], int] = {}
+        self.records: dict[tuple[str, str], str] = {}
 
     def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
         """The final outcome, and the longest wait if quotas are full."""
@@ -142,6 +147,9 @@ class Ledger:
             return self._wait_of_session(quota, now_us)
         if isinstance(quota, DenialCount):
             return self._filled(quota, now_us)
+        if isinstance(quota, RecordCheck):
+            stored = self.records.get((quota.session, quota.record))
+            return 0 if read_record(quota, stored, now_us // 1000)[1] else math.inf
         if isinstance(quota, RememberedCheck):
             is_there = (self._remembers(quota, target, now_us) for target in quota.targets)
             return 0 if all(is_there) else math.inf
@@ -195,7 +203,17 @@ class PdpAndMirror:
         self.mirror_denied: dict[tuple[Any, ...], list[int]] = {}
         self.mirror_status = status
         self.mirror_approved: list[naive.Approved] = []
+        self.mirror_reported: list[naive.Reported] = []
         self._compile()
+
+    def report(self, tool_name: str, records: Any, now_us: int, context: dict[str, Any] | None = None) -> None:
+        """The runtime reports records of the call's result."""
+        session = naive.session_of({"context": context})
+        for name, fields in records.items():
+            said = "".join(f" {digest(each)}={token(value)}" for each, value in fields.items())
+            stored = f"{now_us // 1000} {digest(tool_name)}{said}"
+            self.ledger.records[session_digest(session or ""), digest(name)] = stored
+            self.mirror_reported.append((now_us, session, tool_name, name, fields))
 
     def patch(self, policy_id: str, fields: dict[str, Any]) -> None:
         self.bodies[policy_id] = self.bodies[policy_id] | fields
@@ -254,7 +272,10 @@ class PdpAndMirror:
         call = {"tool_name": tool_name, "parameters": parameters, "context": context}
         policies = list(self.bodies.values())
         enforced = naive.enforced(policies)
-        held = self.mirror_admitted, self.mirror_history, self.mirror_denied, self.mirror_approved
+        held = (
+            *(self.mirror_admitted, self.mirror_history, self.mirror_denied),
+            *(self.mirror_approved, self.mirror_reported),
+        )
         answer = naive.evaluate(self.mirror_status, enforced, call, now_us, *held)
         together = naive.together(self.mirror_status, policies, call, now_us, *held)
         self.mirror_divergence = None if together is None or together.result == answer.result else together

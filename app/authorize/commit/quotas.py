@@ -9,9 +9,10 @@ from app.authorize.commit.reply import CommitReply
 from app.authorize.commit.shadow import add_shadow
 from app.model.decisions import Outcome
 from app.model.marks import TOO_MANY_SESSIONS
-from app.model.plans import Check, DenialCount, HistoryCheck, Plan, Quota, RememberedCheck, SessionRoom
+from app.model.plans import Check, DenialCount, HistoryCheck, Plan, Quota, RecordCheck, RememberedCheck, SessionRoom
 from app.model.policies import SHADOW_BUCKET
 from app.model.quotas import MAX_LIVE
+from app.model.records import digest, token
 from app.store.keyspace import Keyspace
 
 CROWDED = {
@@ -28,40 +29,61 @@ version.
 
 def add_quotas(arguments: CommitArguments, plan: Plan, decision_id: str) -> None:
     """Add the plan's quotas, marks and breakers, with the parts that they need."""
-    keyspace, agent_id = arguments.keyspace, arguments.agent_id
-    limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
-    remembered = list[tuple[int, RememberedCheck]]()
     quotas: tuple[Check | SessionRoom, ...] = plan.quotas
     if plan.shadow is not None:
         quotas += add_shadow(arguments, plan, plan.shadow)
-    for number, quota in enumerate(quotas, 1):
-        if isinstance(quota, SessionRoom):
-            arguments.keys.append(keyspace.live_sessions(agent_id, quota.mark))
-            arguments.fixed += (0, 0, "", "", "", "")
-            continue
-        if isinstance(quota, DenialCount):
-            arguments.keys.append(counted_in(keyspace, agent_id, quota))
-            newest_spared = quota.max_denials - 1
-        elif isinstance(quota, Quota):
-            limits.append((number, quota))
-            arguments.keys.append(counted_in(keyspace, agent_id, quota))
-            newest_spared = quota.max_calls - 1 if quota.amount is None else quota.max_calls
-        elif isinstance(quota, HistoryCheck):
-            checks.append((number, quota))
-            arguments.keys.append(_history_key(keyspace, agent_id, quota))
-            newest_spared = 0
-        else:
-            remembered.append((number, quota))
-            arguments.keys.append(_memory_key(keyspace, agent_id, quota))
-            newest_spared = 0
-        arguments.fixed += (newest_spared, quota.window_us, *arguments.outcome(quota.when_full))
-    if limits:
-        _add_limits(arguments, limits, decision_id)
-    if checks:
-        arguments.add_part("sequences", (), ("".join(f"{number} {_asks(check)};" for number, check in checks),))
-    if remembered:
-        arguments.add_part("remembered", (), tuple(map("".join, zip(*map(_remembered, remembered), strict=True))))
+    if quotas:
+        _add_checks(arguments, quotas, decision_id, own=len(plan.quotas))
     _add_marks(arguments, plan)
+
+
+def _add_checks(
+    arguments: CommitArguments, quotas: Sequence[Check | SessionRoom], decision_id: str, *, own: int
+) -> None:
+    """Add the quotas, with the parts that they need. own: how many are the plan's own; shadow policies ask the rest."""
+    for quota in quotas:
+        arguments.keys.append(_read_key(arguments.keyspace, arguments.agent_id, quota))
+        if isinstance(quota, SessionRoom):
+            arguments.fixed += (0, 0, "", "", "", "")
+        else:
+            arguments.fixed += (_newest_spared(quota), quota.window_us, *arguments.outcome(quota.when_full))
+    numbered = list(enumerate(quotas, 1))
+    if limits := [(number, quota) for number, quota in numbered if isinstance(quota, Quota)]:
+        _add_limits(arguments, limits, decision_id)
+    if looks_back := "".join(f"{n} {_asks(quota)};" for n, quota in numbered if isinstance(quota, HistoryCheck)):
+        arguments.add_part("sequences", (), (looks_back,))
+    if remembered := [_remembered(n, quota) for n, quota in numbered if isinstance(quota, RememberedCheck)]:
+        arguments.add_part("remembered", (), tuple(map("".join, zip(*remembered, strict=True))))
+    if reads := "".join(_reads(n, quota, aside=n > own) for n, quota in numbered if isinstance(quota, RecordCheck)):
+        arguments.add_part("records", (), (reads,))
+
+
+def _newest_spared(quota: Check) -> int:
+    """The index of the newest call that a quota spares; 0 for what is no list of calls."""
+    if isinstance(quota, DenialCount):
+        return quota.max_denials - 1
+    if isinstance(quota, Quota):
+        return quota.max_calls - 1 if quota.amount is None else quota.max_calls
+    return 0
+
+
+def _read_key(keyspace: Keyspace, agent_id: str, quota: Check | SessionRoom) -> str:
+    """The key in which the commit looks whether a quota has room."""
+    match quota:
+        case Quota() | DenialCount():
+            return counted_in(keyspace, agent_id, quota)
+        case SessionRoom():
+            return keyspace.live_sessions(agent_id, quota.mark)
+        case HistoryCheck():
+            # Of the session's marks, or of those that this agent has left in it.
+            return keyspace.session(quota.session) if quota.forbids else keyspace.agent_session(agent_id, quota.session)
+        case RecordCheck():
+            return keyspace.session_records(agent_id, quota.session)
+        case _:
+            # Of what the rule remembers for the agent, or of the request that is pinned for the session.
+            return (
+                keyspace.pinned(quota.pinned_for) if quota.pinned_for else keyspace.remembered(agent_id, quota.memory)
+            )
 
 
 def _add_marks(arguments: CommitArguments, plan: Plan) -> None:
@@ -127,22 +149,21 @@ def _asks(check: HistoryCheck) -> str:
     return " ".join(("after" if check.forbids else required, *check.marks))
 
 
-def _remembered(numbered: tuple[int, RememberedCheck]) -> tuple[str, str]:
+def _remembered(number: int, check: RememberedCheck) -> tuple[str, str]:
     """The values that must be remembered, and those that are remembered if the call uses an approval."""
-    number, check = numbered
     asked = (f" {target.within_ms}={','.join(target.macs)}" for target in check.targets if check.asks)
     kept = (f"{number} {each.macs[0]} {each.parameter}\n" for each in check.targets if check.renews and each.macs)
     return f"{number}{''.join(asked)};", "".join(kept)
 
 
-def _memory_key(keyspace: Keyspace, agent_id: str, check: RememberedCheck) -> str:
-    """The key of what the rule remembers for the agent, or of the request that is pinned for the session."""
-    return keyspace.pinned(check.pinned_for) if check.pinned_for else keyspace.remembered(agent_id, check.memory)
-
-
-def _history_key(keyspace: Keyspace, agent_id: str, check: HistoryCheck) -> str:
-    """The key of the session's marks, or of those that this agent has left in it."""
-    return keyspace.session(check.session) if check.forbids else keyspace.agent_session(agent_id, check.session)
+def _reads(number: int, check: RecordCheck, *, aside: bool) -> str:
+    """What a rule demands of a record. aside: True if only shadow policies ask, whose reading is told to nobody."""
+    how = "aside" if aside else "asks" if check.asks else "passes"
+    words = [str(number), how, str(check.window_us // 1000), check.record, "".join(f"{tool}," for tool in check.tools)]
+    words.append(f'{{"of":{token(check.of)},"fields":')
+    for name, tests, is_secret in check.fields:
+        words += (digest(name), f"{'~' if is_secret else ''}{token(name)}:", str(len(tests)), *tests)
+    return " ".join(words) + "\n"
 
 
 def _breaker_keys(keyspace: Keyspace, agent_id: str, breaker: DenialCount) -> Iterator[str]:

@@ -25,6 +25,8 @@ from app.pdp.constraint_words import named_in_words
 from app.pdp.constraints import Check, IsSecret, compile_constraint
 from app.pdp.costs import cost_of
 from app.pdp.operands import Json
+from app.pdp.quotas import OpenQuota
+from app.pdp.rules.records import record_in_words, record_readers
 from app.pdp.rules.rule_type import BeforeCalls, CompiledRule, Demands, Macs, PlacedRule, RuleType, reach_by_parameters
 from app.pdp.rules.sequence import no_session, session_of
 from app.pdp.value_schemas import SchemaPart
@@ -37,10 +39,12 @@ _Named = tuple[str, str]
 class ParameterConstraintType(RuleType[ParameterConstraint]):
     def compile(self, placed: PlacedRule[ParameterConstraint]) -> Demands:
         named, asks = list(_named(placed.rule)), placed.when_failed is Result.ESCALATED
+        quotas: tuple[OpenQuota, ...] = (*target_checks(placed), *record_readers(placed))
         apart = [each for each in named if unread_apart(each[2], asks=asks)]
         checks = [_check(placed, *each, Unread.PASSES if each in apart else Unread.FAILS) for each in named]
         if any(each.in_session for each in placed.rule.remembered.values()):
             checks.append(no_session)
+        checks += [check for each in record_readers(placed) for check in (no_session, each.failed)]
         cost = cost_of(named, placed.when_failed)
         condition = placed.condition(*checks, cost=cost)
         if apart:
@@ -48,13 +52,15 @@ class ParameterConstraintType(RuleType[ParameterConstraint]):
             unread = (_check(placed, *each, Unread.ALONE_FAILS) for each in apart)
             return Demands(
                 condition,
-                tuple(target_checks(placed)),
+                quotas,
                 unread=replace(condition, when_failed=other, checks=tuple(unread)),
             )
-        return Demands(condition, tuple(target_checks(placed)))
+        return Demands(condition, quotas)
 
     def words(self, rule: ParameterConstraint, is_secret: IsSecret) -> Iterator[str]:
-        return (named_in_words(*each, is_secret) for each in _named(rule))
+        yield from (named_in_words(*each, is_secret) for each in _named(rule))
+        if not isinstance(rule.record, UnsetType):
+            yield record_in_words(rule.record, is_secret)
 
     def schema(self, rule: ParameterConstraint, is_secret: IsSecret) -> SchemaPart:
         named = {} if isinstance(rule.parameters, UnsetType) else rule.parameters

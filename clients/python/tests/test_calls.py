@@ -258,6 +258,34 @@ def test_the_log_says_what_became_of_a_guarded_call(admin, remit, agent):
     assert reported == dict(zip(decisions, ("failed", "executed"), strict=True))
 
 
+def test_a_guarded_call_reports_records_of_its_result(admin, service, agent):
+    """Before the agent sees the result; what cannot be said of one is only logged, and never loses it."""
+    limit = {"of": "order:{parameters.order}", "from": ["order.read"], "fields": {"status": {"enum": ["delivered"]}}}
+    rule = {"type": "parameter_constraint", "tools": ["refund.create"], "record": limit}
+    admin.send(calls.create_policy(agent, "reads", [{"type": "tool_grant", "tools": ["order.read"]}]))
+    admin.send(calls.create_policy(agent, "delivered", [rule], kind="guardrail"))
+    key = admin.send(calls.create_api_key("runtime", ["authorize", "record"])).key
+    said = []
+
+    def records(tool, parameters, result):
+        said.append((tool, parameters, result))
+        return {f"order:{parameters['order']}": {"status": result["status"]}}
+
+    context = {"session": "s"}
+    with Remit(service.url, key, **PATIENT) as runtime:
+
+        @runtime.guard(agent, "order.read", context=context, records=records)
+        def read_order(order: str) -> dict[str, str]:
+            return {"status": "delivered"} if order == "A" else {}
+
+        assert not runtime.authorize(agent, "refund.create", {"order": "A", "amount": 5}, context=context).allowed
+        assert read_order("A") == {"status": "delivered"}
+        assert read_order("B") == {}
+        assert runtime.authorize(agent, "refund.create", {"order": "A", "amount": 5}, context=context).allowed
+        assert not runtime.authorize(agent, "refund.create", {"order": "B", "amount": 5}, context=context).allowed
+    assert said[0] == ("order.read", {"order": "A"}, {"status": "delivered"})
+
+
 def test_policies_have_one_owner():
     with pytest.raises(ValueError, match="one of them"):
         calls.get_policies("agent", "group")

@@ -651,6 +651,12 @@ export interface components {
         ReportOutcome: {
             /** @description `executed`, `failed` (it was tried), or `not_executed` (it was never tried). */
             status: components["schemas"]["CallStatus"];
+            /** @description Of a call that was executed: what rules may read of its result, as records of text, numbers and booleans by their names, such as `reservation:4WQ150`. Needs the scope `record`. */
+            records?: {
+                [key: string]: {
+                    [key: string]: string | number | boolean | null;
+                };
+            };
         };
         /**
          * @description `executed`, `failed` (it was tried), or `not_executed` (it was never tried): only the last refunds limits.
@@ -1119,6 +1125,8 @@ export interface components {
             context?: {
                 [key: string]: components["schemas"]["Constraint"];
             };
+            /** @description What a runtime must have reported of an earlier call. */
+            record?: components["schemas"]["RecordConstraint"];
             /** @description What a failure asks for; `deny` if left out. */
             effect?: components["schemas"]["Effect"];
             /** @description Which tools: names, `prefix*`, or `*` for all; case-sensitive. */
@@ -1129,10 +1137,34 @@ export interface components {
             unless?: components["schemas"]["Circumstances"];
             /** @description What the rule asks of people if it escalates. */
             approval?: components["schemas"]["ApprovalTerms"];
-        } & ((unknown | unknown) & unknown & (unknown | {
+        } & ((unknown | unknown | unknown) & unknown & (unknown | {
             /** @constant */
             effect: "escalate";
         }));
+        /** @description What a runtime must have reported, in the call's session, of the result of an earlier call of the agent. */
+        RecordConstraint: {
+            /** @description The record's name; `{parameters.NAME}` or `{context.NAME}` in it stands for a value of the call: a text or whole number of at most 128 characters. */
+            of: string;
+            /** @description The tools whose results it may come from. */
+            from: string[];
+            /** @description What each of its fields must be; a field that is missing fails. */
+            fields: {
+                [key: string]: components["schemas"]["RecordField"];
+            };
+            /** @description How old it may be, 1 to 86,400 seconds (a day); an hour if left out. */
+            withinSeconds?: number;
+        };
+        /** @description What one field of a record must be. */
+        RecordField: {
+            /** @description One of these, in type and value. */
+            enum?: (string | number | boolean | null)[];
+            /** @description Of the type of these, and none of them. */
+            notEnum?: (string | number | boolean | null)[];
+            /** @description A number from this on. */
+            min?: number;
+            /** @description A number up to this. */
+            max?: number;
+        };
         /**
          * @description What a constraint rule that fails asks for: `deny`, or `escalate` = ask a person.
          * @enum {string}
@@ -1936,10 +1968,11 @@ export interface components {
          *
          *     `view` may read the same, and changes nothing: who only looks needs no more. The others each grant a part:
          *     `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies` reads and writes agents and
-         *     policies, `approve` reads and decides approvals, `request` pins what users asked for.
+         *     policies, `approve` reads and decides approvals, `request` pins what users asked for, `record` reports what calls
+         *     resulted in.
          * @enum {string}
          */
-        Scope: "admin" | "approve" | "audit" | "authorize" | "policies" | "read" | "request" | "view";
+        Scope: "admin" | "approve" | "audit" | "authorize" | "policies" | "read" | "record" | "request" | "view";
         /**
          * @description What defines a call's session, if not its context: `key` = all calls of a key are one session.
          * @enum {string}
@@ -2589,6 +2622,8 @@ export interface components {
             quota?: components["schemas"]["QuotaLevel"];
             /** @description Which of the calls it looks for were allowed in the call's session; only for sequence rules that apply to this call. */
             session?: components["schemas"]["SeenMark"][];
+            /** @description What was reported of the record that it reads; only if it reads one. */
+            record?: components["schemas"]["RecordRead"];
             /** @description Who must approve if it fails, in words; only for rules that escalate. */
             approvedBy?: string;
         };
@@ -2620,6 +2655,15 @@ export interface components {
             forbids: boolean;
             /** @description How long ago such a call was last allowed; null if none was within the rule's time. */
             allowedSecondsAgo: number | null;
+        };
+        /** @description What a rule read of a record. */
+        RecordRead: {
+            /** @description The record's name, as the rule has it. */
+            of: string;
+            /** @description Those of the rule's fields that it has; null if no such record was found. */
+            fields: {
+                [key: string]: string | number | boolean | null;
+            } | null;
         };
         /** @description What would be answered if the shadow policies were enforced, too. */
         ShadowExplanation: {
@@ -3359,6 +3403,8 @@ export interface components {
             decidedBy?: components["schemas"]["Person"];
             /** @description Of a call made with a workload's token: its `sub`; `key_id` is then the UUIDv5 of issuer and subject. */
             subject?: string;
+            /** @description What rules read of [records](records.md), only if one does. */
+            records?: components["schemas"]["RecordRead"][];
         };
         /** @description What would have been decided if the shadow policies had been enforced, too. */
         ShadowOutcome: {
@@ -3858,6 +3904,11 @@ export interface components {
             agentSays?: {
                 [key: string]: string;
             };
+            /**
+             * @description What rules read of records when it was asked for; if they read something else later, it is asked anew.
+             * @default []
+             */
+            records?: components["schemas"]["RecordRead"][];
             /** @description The plan that it was first requested with; left out if the call came alone. */
             plan?: components["schemas"]["PlanPlace"];
         };

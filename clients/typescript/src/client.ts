@@ -3,7 +3,7 @@
 import { type Approval, type Decision, interpret, readApproval, readDecision, readDecisions } from "./answers.js";
 import { write } from "./arguments.js";
 import type { components, paths } from "./api.js";
-import { type Context, Enforcer, type EnforcerOptions, type Outcome } from "./enforcement.js";
+import { type Context, Enforcer, type EnforcerOptions, type Outcome, type Records } from "./enforcement.js";
 import { Interrupted, Unavailable } from "./errors.js";
 import {
   type Asked,
@@ -196,11 +196,15 @@ export class Remit {
     return this.#decide(id, "cancel", options);
   }
 
-  /** Report what became of an allowed call; once, with the key that asked. */
-  async reportOutcome(decision: Decision | string, status: Outcome): Promise<void> {
+  /**
+   * Report what became of an allowed call; once, with the key that asked.
+   *
+   * records: of a call that was executed, what rules may read of its result; the key needs the scope `record`.
+   */
+  async reportOutcome(decision: Decision | string, status: Outcome, records?: Records): Promise<void> {
     const id = typeof decision === "string" ? decision : decision.id;
     const path = `/v1/decisions/${segment(id)}/outcome`;
-    await this.#send({ method: "POST", path, read: () => undefined, body: { status } });
+    await this.#send({ method: "POST", path, read: () => undefined, body: { status, ...(records ? { records } : {}) } });
   }
 
   /**

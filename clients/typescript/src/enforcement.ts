@@ -13,6 +13,8 @@ const bytes = new TextEncoder();
 
 export type Context = Readonly<Record<string, unknown>>;
 export type Outcome = "executed" | "failed" | "not_executed";
+/** What rules may read of a call's result: by their names, records of texts, numbers and booleans. */
+export type Records = Readonly<Record<string, Readonly<Record<string, string | number | boolean | null>>>>;
 
 /** Options of `guard` and of every adapter. */
 export interface EnforcerOptions {

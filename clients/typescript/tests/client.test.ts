@@ -149,6 +149,43 @@ test("an outcome is in the log", async () => {
   server.close();
 });
 
+test("an outcome says what rules may read of the result", async () => {
+  const { admin, remit, newAgent } = await service();
+  const agent = await newAgent();
+  const { key } = await admin.request("POST", "/v1/api-keys", {
+    body: { name: "runtime", scopes: ["authorize", "record"] },
+  });
+  const runtime = new Remit({ url: remit.url, key, timeoutMs: PATIENT_MS });
+  const context = { session: "s" };
+  const decision = await runtime.authorize(agent, "refund.create", { amount: 1 }, { context });
+  await runtime.reportOutcome(decision, "executed", { "order:A": { status: "delivered" } });
+  const told = await admin.request("POST", "/v1/explain", {
+    body: {
+      agent_id: agent,
+      tool_name: "refund.create",
+      parameters: { amount: 1, order: "A" },
+      context,
+      policies: [
+        {
+          name: "delivered",
+          rules: [
+            {
+              type: "parameter_constraint",
+              tools: ["refund.create"],
+              record: {
+                of: "order:{parameters.order}",
+                from: ["refund.create"],
+                fields: { status: { enum: ["delivered"] } },
+              },
+            },
+          ],
+        },
+      ],
+    },
+  });
+  assert.equal(told.result, "allowed");
+});
+
 test("any endpoint can be asked, with a version and a reason", async () => {
   const { admin, newAgent } = await service();
   const id = await newAgent();

@@ -44,6 +44,7 @@ APPROVAL = {
     ],
     "commands": [],
     "agentSays": {},
+    "records": [],
 }
 USUAL = {
     "calls": 50,

@@ -95,6 +95,8 @@ from remit_client.wire import SILENCE_S, TEXT, Call, Stream, as_it_is, given, li
 POLL_S = 30
 
 
+Records = Mapping[str, Mapping[str, "str | int | float | bool | None"]]
+"""What rules may read of a call's result: by their names, records of texts, numbers and booleans."""
 Semantics = Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit", "all_or_nothing"]
 
 
@@ -177,9 +179,14 @@ def replay(
     return Stream("POST", "/v1/replay", as_it_is, body=body, wait_seconds=SILENCE_S, reader=Replay)
 
 
-def report_outcome(decision_id: str, status: str) -> Call[Any]:
-    """Report what became of an allowed call: `executed`, `failed` or `not_executed`; once, with the key that asked."""
-    return Call("POST", f"/v1/decisions/{segment(decision_id)}/outcome", as_it_is, body={"status": status})
+def report_outcome(decision_id: str, status: str, records: Records | None = None) -> Call[Any]:
+    """Report what became of an allowed call: `executed`, `failed` or `not_executed`; once, with the key that asked.
+
+    records: of a call that was executed, what rules may read of its result: by their names, fields that are texts,
+    numbers or booleans. The key needs the scope `record`.
+    """
+    body = {"status": status} | ({"records": records} if records else {})
+    return Call("POST", f"/v1/decisions/{segment(decision_id)}/outcome", as_it_is, body=body)
 
 
 def get_approval(approval_id: str, wait: float = 0.0) -> Call[Approval]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from remit_client._async.client import AsyncRemit
-from remit_client._async.enforcement import AsyncEnforcer, Context, OnUnavailable, ToolName
+from remit_client._async.enforcement import AsyncEnforcer, Context, OnUnavailable, RecordsOf, ToolName
 from remit_client._sync.client import Remit
 from remit_client._sync.enforcement import Enforcer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["AsyncEnforcer", "Context", "Enforcer", "Options", "async_enforcer", "enforcer"]
+__all__ = ["AsyncEnforcer", "Context", "Enforcer", "Options", "RecordsOf", "async_enforcer", "enforcer"]
 
 
 class Options(TypedDict, total=False):
@@ -22,6 +22,7 @@ class Options(TypedDict, total=False):
     wait: float
     on_unavailable: OnUnavailable
     report_outcome: bool
+    records: RecordsOf | None
     tool_name: ToolName
     named: bool
 

@@ -62,7 +62,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         except Exception:
             self._gate.ended(verdict, failed=True)
             raise
-        self._gate.ended(verdict, failed=_has_failed(answer))
+        self._gate.ended(verdict, answer, failed=_has_failed(answer))
         return answer
 
     async def awrap_tool_call(
@@ -80,7 +80,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         except Exception:
             await self._async_gate.ended(verdict, failed=True)
             raise
-        await self._async_gate.ended(verdict, failed=_has_failed(answer))
+        await self._async_gate.ended(verdict, answer, failed=_has_failed(answer))
         return answer
 
     def _vouched(self, request: ToolCallRequest) -> dict[str, str]:

@@ -67,7 +67,7 @@ class RemitToolset(WrapperToolset[Any]):
         except Exception:
             await self._gate.ended(verdict, failed=True)
             raise
-        await self._gate.ended(verdict)
+        await self._gate.ended(verdict, answer)
         return answer
 
     def _request(self, ctx: RunContext[Any]) -> dict[str, str]:

@@ -21,6 +21,7 @@ class Run:
 
     arguments: dict[str, Any]
     decision: Decision
+    tool: str
 
 
 @dataclass(frozen=True)

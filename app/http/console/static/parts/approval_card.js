@@ -95,6 +95,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
         (row) =>
           html`<p class="small muted agent-says">The agent says (not part of what you approve): <code><${Text} value=${row.path} /></code> <q><${Text} value=${String(row.value)} /></q></p>`,
       )}
+    ${approval.records.map((each) => html`<p class="small">A runtime reported of <code><${Text} value=${each.of} /></code>: ${each.fields === null ? html`<span class="unusual">nothing</span>` : html`<${Value} value=${each.fields} />`}</p>`)}
     ${approval.commands.length > 0 && html`<ol class="commands" aria-label="What the line runs">${approval.commands.map((each) => html`<li class=${each.passed ? "may-run" : "asks"}><code><${Text} value=${each.text} /></code> ${each.passed ? html`<span class="muted">may run</span>` : html`<span class="unusual"><${Text} value=${each.why ?? ""} /></span>`}</li>`)}</ol>`}
     <p class="small muted">${unverified(approval)}${allows(approval)}</p>
     ${

@@ -9,6 +9,7 @@ const SCOPES = [
   ["authorize", "Ask whether an agent may call a tool"],
   ["approve", "Approve and deny calls"],
   ["request", "Pin what a user asked for"],
+  ["record", "Report what rules may read of calls' results"],
   ["policies", "Write agents, policies and the catalogue"],
   ["audit", "Read and verify the log and the trail"],
   ["read", "Read everything, and also ask for decisions"],

@@ -17,7 +17,8 @@ export function inWords(rule) {
     tool_allowlist: () => `Only ${some}`,
     tool_denylist: () => `Never ${some}`,
     approval_required: () => `A person must approve ${some}`,
-    parameter_constraint: () => `${some}: ${constraints({ ...rule.parameters, ...prefixed(rule.context) })}`,
+    parameter_constraint: () =>
+      `${some}: ${[constraints({ ...rule.parameters, ...prefixed(rule.context) }), rule.record && recordInWords(rule.record)].filter(Boolean).join("; ")}`,
     parameter_schema: () => `${some}: parameters match a schema`,
     rate_limit: () =>
       `${some}: at most ${rule.rateLimit.maxCalls} calls in ${duration(Number(rule.rateLimit.windowSeconds))}${per(rule.rateLimit)}`,
@@ -49,6 +50,10 @@ function constraints(named) {
     .map(([name, each]) => `${name === "**" ? "any value" : name} ${constraint(each)}`)
     .join(", ");
 }
+
+/** @param {{of: string, from: string[], fields: Record<string, any>}} record */
+const recordInWords = (record) =>
+  `${record.from.join(" or ")} must have reported of ${record.of} that ${constraints(record.fields)}`;
 
 /** @type {Record<string, (value: any) => string>} */
 const TESTS = {

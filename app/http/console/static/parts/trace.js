@@ -66,6 +66,7 @@ function Rule({ rule, decides, unknown, differs, still }) {
           }</p>`,
       )}
       ${rule.quota && html`<p><${Quota} level=${rule.quota} of=${rule.type === "budget" ? "" : rule.type === "rate_limit" ? "calls" : "denials"} /></p>`}
+      ${rule.record && html`<p class="read"><code><${Text} value=${rule.record.of} /></code> ${rule.record.fields === null ? html`<span class="muted">was not reported in this session</span>` : html`<${Fragment}>was reported with <${Value} value=${rule.record.fields} /><//>`}</p>`}
       ${rule.session?.map(
         (mark) =>
           html`<p class="read"><code><${Text} value=${mark.tool} /></code> ${

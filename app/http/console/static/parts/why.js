@@ -92,6 +92,7 @@ function Body({ entry, why, about }) {
     </dl>
     <${Json} title="Parameters" value=${entry.parameters} />
     ${entry.context !== undefined && html`<${Json} title="Context" value=${entry.context} />`}
+    ${entry.records && html`<${Json} title="Records" value=${entry.records} />`}
     ${entry.shadow && html`<p class="note">With the shadow policy <${PolicyName} id=${entry.shadow.policyId} /> it would have been <b>${entry.shadow.result}</b>.</p>`}
     ${
       !entry.type &&

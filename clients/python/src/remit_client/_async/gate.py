@@ -32,8 +32,11 @@ class AsyncGate:
             return Waits(pending.tool, *said, pending.decision)
         except NotAllowed as refusal:
             return Refused(refusal.for_agent(), refusal.decision)
-        return Run(given, decision)
+        return Run(given, decision, tool)
 
-    async def ended(self, run: Run, *, failed: bool = False) -> None:
-        """The tool has run to its end; report that if `report_outcome` is on."""
-        await self._enforcer.report(run.decision, "failed" if failed else "executed")
+    async def ended(self, run: Run, result: Any = None, *, failed: bool = False) -> None:
+        """The tool has run to its end; report that if `report_outcome` is on, and the records of its result."""
+        if failed:
+            await self._enforcer.report(run.decision, "failed")
+        else:
+            await self._enforcer.executed(run.decision, run.tool, run.arguments, result)

@@ -38,7 +38,7 @@ class AsyncGuard:
             except Exception:  # a cancelled call is not reported: nobody knows how far it got
                 await self._enforcer.report(decision, "failed")
                 raise
-            await self._enforcer.report(decision, "executed")
+            await self._enforcer.executed(decision, self._tool, judged, answer)
             return answer
 
         return cast("F", guarded)

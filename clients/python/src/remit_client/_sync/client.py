@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from remit_client import calls
-from remit_client._sync.enforcement import Enforcer, Context, OnUnavailable
+from remit_client._sync.enforcement import Enforcer, Context, OnUnavailable, RecordsOf
 from remit_client._sync.guard import Guard
 from remit_client._sync.io import pause
 from remit_client._sync.transport import connections_for
@@ -116,15 +116,23 @@ class Remit:
         wait: float = 0.0,
         on_unavailable: OnUnavailable = "deny",
         report_outcome: bool = False,
+        records: RecordsOf | None = None,
     ) -> Guard:
         """A decorator, or the context of an `with`, in which the tool runs only if it is allowed.
 
         The parameters of a decorated function are those of the tool. Denied raises Denied; escalated waits up to `wait`
         seconds for a person and then raises ApprovalPending. Without an answer it raises, unless `on_unavailable` is
-        "allow". `report_outcome` tells the log what became of the call, in a request of its own.
+        "allow". `report_outcome` tells the log what became of the call, in a request of its own; `records`, a function
+        of tool, parameters and result, also what rules may read of that.
         """
         enforcer = Enforcer(
-            self, agent, context=context, wait=wait, on_unavailable=on_unavailable, report_outcome=report_outcome
+            self,
+            agent,
+            context=context,
+            wait=wait,
+            on_unavailable=on_unavailable,
+            report_outcome=report_outcome,
+            records=records,
         )
         return Guard(enforcer, tool, parameters)
 
@@ -161,9 +169,13 @@ class Remit:
         """Withdraw the request for approval."""
         return self.send(calls.cancel(approval_id, note))
 
-    def report_outcome(self, decision: Decision | str, status: str) -> None:
-        """Report what became of an allowed call: `executed`, `failed` or `not_executed`."""
-        self.send(calls.report_outcome(decision if isinstance(decision, str) else decision.id, status))
+    def report_outcome(self, decision: Decision | str, status: str, records: calls.Records | None = None) -> None:
+        """Report what became of an allowed call: `executed`, `failed` or `not_executed`.
+
+        records: of a call that was executed, what rules may read of its result.
+        """
+        decision_id = decision if isinstance(decision, str) else decision.id
+        self.send(calls.report_outcome(decision_id, status, records))
 
     def stream(self, call: Stream[Any]) -> Iterator[Any]:
         """The records of a streamed answer: entries of an export, or `Event`s until you stop reading.

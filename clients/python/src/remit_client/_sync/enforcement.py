@@ -16,10 +16,13 @@ from remit_client.wire import encode
 
 if TYPE_CHECKING:
     from remit_client._sync.client import Remit
+    from remit_client.calls import Records
 
 Context = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
 ToolName = Mapping[str, str] | Callable[[str], str] | None
 OnUnavailable = Literal["deny", "allow"]
+RecordsOf = Callable[[str, Json, Any], "Records | None"]
+"""From a call's tool, parameters and result to what rules may read of it; None if there is nothing to say."""
 LARGE_BYTES = 64 * 1024
 SETTLED = ("approved", "consumed")
 LOST = ("IDEMPOTENCY_CONFLICT", "IDEMPOTENCY_STALE", "LIMIT_REACHED")
@@ -34,6 +37,7 @@ class Enforcer:
     wait: seconds an escalated call waits for a person.
     on_unavailable: with "allow", calls of up to 64 KiB go through without a decision during an outage, each with a
     warning, after Remit has been asked once more. What the agent itself can cause is no outage (`NotAnOutage`).
+    records: what rules may read of the result of a call that was executed; it is reported before the agent sees that.
     tool_name: from the framework's names of tools to those in policies; a mapping leaves others as they are.
     named: whether a call is named by its place, where it has one; otherwise every question is a call of its own.
     """
@@ -47,6 +51,7 @@ class Enforcer:
         wait: float = 0.0,
         on_unavailable: OnUnavailable = "deny",
         report_outcome: bool = False,
+        records: RecordsOf | None = None,
         tool_name: ToolName = None,
         named: bool = True,
     ) -> None:
@@ -55,6 +60,7 @@ class Enforcer:
         self.remit = remit
         self.agent = agent
         self.reports_outcome = report_outcome
+        self._records = records
         self._context = context
         self._wait = wait
         self._on_unavailable = on_unavailable
@@ -91,12 +97,24 @@ class Enforcer:
             raise Denied(tool, decision)
         return decision
 
-    def report(self, decision: Decision, status: str) -> None:
-        """Report the outcome of the call if `report_outcome` is on. If that fails, it is only logged."""
-        if not (self.reports_outcome and decision.id):
+    def executed(self, decision: Decision, tool: str, parameters: Json, result: Any) -> None:
+        """Report that the call was executed, and what rules may read of its result, if there is anything to report."""
+        records = None
+        if self._records is not None and decision.id:
+            try:
+                records = self._records(self.policy_name(tool), parameters, result)
+            except Exception:  # the tool has run, and its result must not be lost
+                logger.exception("The records of decision %s could not be made", decision.id)
+        self.report(decision, "executed", records)
+
+    def report(self, decision: Decision, status: str, records: Records | None = None) -> None:
+        """Report the outcome of the call if `report_outcome` is on, or there are records. If that fails, it is only
+        logged.
+        """
+        if not ((self.reports_outcome or records) and decision.id):
             return
         try:
-            self.remit.report_outcome(decision, status)
+            self.remit.report_outcome(decision, status, records)
         except RemitError as error:
             logger.warning("The outcome of decision %s was not reported: %s", decision.id, error)
 

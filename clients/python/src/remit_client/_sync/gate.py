@@ -33,8 +33,11 @@ class Gate:
             return Waits(pending.tool, *said, pending.decision)
         except NotAllowed as refusal:
             return Refused(refusal.for_agent(), refusal.decision)
-        return Run(given, decision)
+        return Run(given, decision, tool)
 
-    def ended(self, run: Run, *, failed: bool = False) -> None:
-        """The tool has run to its end; report that if `report_outcome` is on."""
-        self._enforcer.report(run.decision, "failed" if failed else "executed")
+    def ended(self, run: Run, result: Any = None, *, failed: bool = False) -> None:
+        """The tool has run to its end; report that if `report_outcome` is on, and the records of its result."""
+        if failed:
+            self._enforcer.report(run.decision, "failed")
+        else:
+            self._enforcer.executed(run.decision, run.tool, run.arguments, result)

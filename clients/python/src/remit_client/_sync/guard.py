@@ -39,7 +39,7 @@ class Guard:
             except Exception:  # a cancelled call is not reported: nobody knows how far it got
                 self._enforcer.report(decision, "failed")
                 raise
-            self._enforcer.report(decision, "executed")
+            self._enforcer.executed(decision, self._tool, judged, answer)
             return answer
 
         return cast("F", guarded)
