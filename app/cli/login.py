@@ -12,7 +12,7 @@ import click
 from app.cli.api import URL_OPTION, Refused, over_http
 from app.cli.option_types import WholeNumber
 from app.cli.output import Shown, shows
-from app.cli.saved_session import forget, key_for, read_saved, remember
+from app.cli.saved_session import forget, given_to, key_for, note_given, read_saved, remember
 from app.model.api_keys import SESSION_TYPE
 
 _ANSWER_BYTES = 256 * 1024
@@ -29,13 +29,16 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 @click.option(
     "--max-age", type=WholeNumber(0, 28_800), help="Enter your password again if that was longer ago, in seconds."
 )
+@click.option(
+    "--new-address", is_flag=True, help="Sign in although the provider's last token was given to another URL."
+)
 @shows
-def log_in(url: str, workspace: str | None, max_age: int | None) -> Shown:
+def log_in(url: str, workspace: str | None, max_age: int | None, new_address: bool) -> Shown:
     """Sign in with the identity provider; later commands that talk to this service are made as you.
 
     Prints an address and a code to enter there, in any browser, and waits for at most ten minutes. A provider without
     the device flow is opened in a browser on this machine instead. The session lasts eight hours at most, and ends when
-    it has not been used for half an hour.
+    it has not been used for half an hour. An address that asks for the token of another service is refused.
     """
     provider = over_http(url, "", _NO_KEY).call("GET", "/v1/sign-in")["provider"]
     if provider is None or "cliClientId" not in provider:
@@ -43,6 +46,12 @@ def log_in(url: str, workspace: str | None, max_age: int | None) -> Shown:
             "This service has no identity provider for programs (REMIT_OIDC_CLI_CLIENT_ID); use an API key"
         )
     issuer, client_id = provider["issuer"], provider["cliClientId"]
+    known = given_to(issuer, client_id)
+    if known not in (None, url) and not new_address:
+        raise click.ClickException(
+            f"{url} asks for an ID token that is valid at {known}, too: the last one of this provider's client was for "
+            "that service. If both are yours, add --new-address; else do not sign in here"
+        )
     metadata = _ask(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if metadata.get("issuer") != issuer:
         raise click.ClickException(
@@ -59,6 +68,7 @@ def log_in(url: str, workspace: str | None, max_age: int | None) -> Shown:
         token = sign_in(metadata, client_id, form, _ask)
     made = _session(url, token, workspace)
     remember(url, made["token"], made["until"])
+    note_given(issuer, client_id, url)
     yield {name: value for name, value in made.items() if name != "token"}
     ends = f"until {made['until']}, or {made['idleUntil']} if it is not used before"
     click.echo(f"signed in as {made['name']} ({', '.join(made['scopes'])}) {ends}")

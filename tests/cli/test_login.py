@@ -4,6 +4,7 @@ import sys
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from app.cli import login, loopback
 
@@ -119,3 +120,51 @@ def test_a_terminal_is_asked_which_workspace_and_a_program_is_told(monkeypatch, 
         with pytest.raises(login.Refused):
             login._session("http://127.0.0.1:1", "t", None)
         assert sent == [None]
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs `remit login` at a URL. given: where the ID token went."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    class Api:
+        def call(self, *_):
+            return {"provider": {"issuer": ISSUER, "cliClientId": "remit-cli"}}
+
+    def session(url, *_):
+        run.given.append(url)
+        return {"name": "pat", "scopes": ["view"], "token": "ses_1", "until": "then", "idleUntil": "soon"}
+
+    monkeypatch.setattr(login, "over_http", lambda *_: Api())
+    monkeypatch.setattr(login, "_ask", lambda *_: METADATA)
+    monkeypatch.setattr(login, "_id_token", lambda *_: "an ID token")
+    monkeypatch.setattr(login, "_session", session)
+
+    def run(url, *options):
+        return CliRunner().invoke(login.log_in, ["--url", url, *options])
+
+    run.given = []
+    return run
+
+
+def test_an_address_that_asks_for_another_service_s_token_gets_none(run):
+    """A token is valid wherever its client is: who follows a link to a strange address hands over their own service."""
+    ours, strange = "https://remit.example.com", "https://remit.example.net"
+    assert run(ours).exit_code == run(ours).exit_code == 0
+    refused = run(strange)
+    assert refused.exit_code == 1
+    assert "valid at https://remit.example.com, too" in refused.output
+    assert run.given == [ours, ours]
+    assert run(strange, "--new-address").exit_code == 0
+    assert run(ours).exit_code == 1
+    assert run.given == [ours, ours, strange]
+
+
+def test_a_file_that_cannot_be_read_forgets_whom_tokens_were_given(run, tmp_path):
+    """It is written anew, for its owner only."""
+    assert run("https://a.example.com").exit_code == 0
+    file = tmp_path / "remit/providers"
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text("[1")
+    assert run("https://b.example.com").exit_code == 0
+    assert run("https://a.example.com").exit_code == 1
