@@ -179,3 +179,23 @@ def test_the_way_in_is_public_and_is_answered_by_the_service(replica):
         assert client.get("/docs").status_code == 302
         assert client.get("/docs/api").status_code == 200
         assert client.get("/docs/nothing.html").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("office hours", "office-hours.html"),
+        ("read only", "office-hours.html"),
+        ("CrewAI", "clients/any-framework.html"),
+        ("Cedar", "coming-from-opa-or-cedar.html"),
+        ("Keycloak", "identity-providers.html"),
+        ("Traefik", "forward-auth.html"),
+        ("what a month costs", "costs.html"),
+        ("three times the load", "overload.html"),
+    ],
+)
+def test_a_search_finds_a_page_by_the_words_of_its_title(program, site, words, page):
+    """What people have looked for and not found."""
+    index = json.loads((site / "search/search_index.json").read_text())["docs"]
+    titles = {each["location"]: html.unescape(each["title"]) for each in index}
+    assert words.lower() in titles[page].lower()

@@ -68,6 +68,17 @@ def test_the_sessions_about_tools_print_what_the_page_shows(store, replica, prog
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", ["office-hours", "coming-from-opa-or-cedar"])
+def test_the_sessions_with_tests_of_policies_print_what_the_page_shows(page, tmp_path):
+    """They need no service: the tests of a policy say when they run."""
+    environment = clean_env()
+    environment["PATH"] = f"{put_remit_in(tmp_path / 'bin')}:{environment['PATH']}"
+    with shell_in(tmp_path, environment) as shell:
+        for command, wanted in session(page):
+            require_printed(command, wanted, run(shell, command))
+
+
+@pytest.mark.slow
 def test_the_session_of_authzen_prints_what_the_page_shows(store, replica, program, tmp_path):
     """In a separate workspace."""
     paste("authzen", store, replica, program, tmp_path)
