@@ -87,7 +87,7 @@ class NotFound(AppError, status=404, code="NOT_FOUND"):
 
 
 class OwnApproval(AppError, status=403, code="OWN_APPROVAL"):
-    """Whoever asked for an approval cannot decide it, and nobody else can cancel it."""
+    """Whoever asked for an approval cannot decide it, and nobody else can cancel it while it waits."""
 
 
 class NotAnApprover(AppError, status=403, code="NOT_AN_APPROVER"):
