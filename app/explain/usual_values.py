@@ -16,6 +16,7 @@ from app.audit.log import AuditLog
 from app.cancellation import raise_if_cancelled
 from app.errors import PolicyNotFound
 from app.explain.paired_values import Pairs, Partner
+from app.explain.usual_lines import SeenLines
 from app.language.confusables import EDITS_MAX, edits, mixed_scripts, skeleton
 from app.model.approvals import Approval
 from app.model.audit import AuditQuery
@@ -61,14 +62,21 @@ _unit = re.compile(r"currency|ccy|units?|uom|asset|denomination", re.IGNORECASE 
 _WORDS = {1: "one character differs", 2: "two characters differ"}
 
 
-def usual_of(parameters: Raw, earlier: Sequence[Raw], asked: Sequence[Raw] = (), said: Collection[str] = ()) -> Usual:
+def usual_of(
+    parameters: Raw,
+    earlier: Sequence[Raw],
+    asked: Sequence[Raw] = (),
+    said: Collection[str] = (),
+    lines: Collection[str] = (),
+) -> Usual:
     """The values of a call beside those of earlier calls. No value that the log hides is compared or shown.
 
     asked: Those of the earlier calls that the same rule asked about and people approved.
     said: Parameters of which the rule that asks says itself that they are unusual.
+    lines: Parameters that are shell lines, compared by their programs and flags.
     """
     own = list(values_in(decode_exact(parameters)))
-    places = {general(path): _Seen() for path, _ in own[:_VALUES_MAX]}
+    places = {general(path): _Seen(is_line=general(path) in lines) for path, _ in own[:_VALUES_MAX]}
     of_asked = {place: _Seen() for place in places}
     calls = [*asked, *earlier]
     pairs = Pairs(own[:_VALUES_MAX])
@@ -86,15 +94,14 @@ def usual_of(parameters: Raw, earlier: Sequence[Raw], asked: Sequence[Raw] = (),
         place = general(path)
         seen = places[place]
         alike = of_asked[place] if len(asked) >= _ASKED_MIN else seen
+        # What a rule asks about is no news, unless it is compared with what people have approved of that.
+        says = bool(calls) and (alike is not seen or not _is_named(place, said))
+        found = None if is_hidden(value) else seen.judged(value) or _other_pairing(pairs.other(path, value))
+        if found is None and not seen.knows(value):
+            found = alike.other_unit(place, value) or (alike.new_or_more(value) if says else None)
         row = seen.beside(path, value)
-        if not is_hidden(value):
-            found = seen.look_alike(value) or _mixed(value) or _other_pairing(pairs.other(path, value))
-            if found is None and not seen.has_text(value):
-                found = alike.other_unit(place, value)
-                if found is None and calls and (alike is not seen or not _is_named(place, said)):
-                    found = alike.new_or_more(value)
-            if found is not None:
-                row = replace(row, unusual=found.words, difference=found.kind, nearest=found.nearest or UNSET)
+        if found is not None:
+            row = replace(row, unusual=found.words, difference=found.kind, nearest=found.nearest or UNSET)
         rows.append(row)
     return Usual(len(calls), len(asked), rows, max(0, len(own) - _VALUES_MAX))
 
@@ -115,9 +122,10 @@ def _mixed(value: Any) -> _Found | None:
 
 
 class _Seen:
-    """What earlier calls had at one place."""
+    """What earlier calls had at one place. is_line: texts there are shell lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_line: bool = False) -> None:
+        self._lines = SeenLines() if is_line else None
         self._calls = set[int]()
         self._numbers: list[int | Decimal] = []
         self._others = Counter[str]()
@@ -133,6 +141,8 @@ class _Seen:
             self._numbers.append(value)
         else:
             self._others[_text(value)] += 1
+            if self._lines is not None and type(value) is str:
+                self._lines.add(value)
 
     def beside(self, path: str, value: Any) -> UsualValue:
         """The value at `path`, with what earlier calls had there."""
@@ -149,13 +159,23 @@ class _Seen:
             top=[UsualText(text, count) for text, count in listed[:_TOP]],
         )
 
-    def has_text(self, value: Any) -> bool:
-        """True if an earlier call had this very text here."""
+    def knows(self, value: Any) -> bool:
+        """True if nothing more is compared: an earlier call had this very text here, it is a line, or it is hidden."""
+        return is_hidden(value) or self._has_text(value) or (self._lines is not None and type(value) is str)
+
+    def judged(self, value: Any) -> _Found | None:
+        """What is unusual about a text by itself: of a line its programs and flags, otherwise what it looks like."""
+        if self._lines is None or type(value) is not str:
+            return self.look_alike(value) or _mixed(value)
+        found = self._lines.beside(value)
+        return _mixed(value) or (None if found is None else _Found(*found))
+
+    def _has_text(self, value: Any) -> bool:
         return type(value) is str and value in self._others
 
     def look_alike(self, value: Any) -> _Found | None:
         """The earlier text that the value could be taken for."""
-        if type(value) is not str or self.has_text(value) or not 0 < len(value) <= _TEXT_MAX:
+        if type(value) is not str or self._has_text(value) or not 0 < len(value) <= _TEXT_MAX:
             return None
         if self._skeletons is None:
             self._skeletons = {skeleton(text): text for text, _ in reversed(self._texts())}
@@ -360,24 +380,35 @@ class UsualCalls:
         )
         lines = await self._audit.latest(workspace_id, query, _SEGMENTS_MAX)
         if approval.policy_id is None or approval.rule is None:
-            return await self._pool.run(workspace_id, _beside, approval, lines, [], ())
+            return await self._pool.run(workspace_id, _beside, approval, lines, [], ((), ()))
         of_rule = replace(query, policy_id=approval.policy_id, rule_type=approval.rule.type)
         asked = await self._audit.latest(workspace_id, of_rule, _SEGMENTS_MAX)
-        said = await self._said(workspace_id, approval.policy_id, approval.rule.index)
+        said = await self._said(workspace_id, approval)
         return await self._pool.run(workspace_id, _beside, approval, lines, asked, said)
 
-    async def _said(self, workspace_id: str, policy_id: str, index: int) -> Collection[str]:
-        """The parameters that the rule which asks is about."""
+    async def _said(self, workspace_id: str, approval: Approval) -> tuple[Collection[str], Collection[str]]:
+        """The parameters that the rule which asks is about, and those that its policy reads as shell lines."""
+        by_name = ["command"] if approval.commands else []  # a rule of another policy reads one, most probably this
         try:
-            policy = await self._policies.get(workspace_id, policy_id)
+            policy = await self._policies.get(workspace_id, approval.policy_id or "")
         except PolicyNotFound:
-            return ()
-        rule = policy.rules[index] if index < len(policy.rules) else None
-        named = rule.parameters if isinstance(rule, ParameterConstraint) else UNSET
-        return () if named is UNSET else [general(name) for name in named]
+            return (), by_name
+        index = -1 if approval.rule is None else approval.rule.index
+        of_rules = [
+            {} if not isinstance(rule, ParameterConstraint) or rule.parameters is UNSET else rule.parameters
+            for rule in policy.rules
+        ]
+        said = of_rules[index] if 0 <= index < len(of_rules) else {}
+        lines = [name for named in of_rules for name, test in named.items() if test.command is not UNSET]
+        return [general(name) for name in said], [general(name) for name in [*lines, *by_name]]
 
 
-def _beside(approval: Approval, lines: list[bytes], of_rule: list[bytes], said: Collection[str]) -> Usual:
+def _beside(
+    approval: Approval,
+    lines: list[bytes],
+    of_rule: list[bytes],
+    said: tuple[Collection[str], Collection[str]],
+) -> Usual:
     own = set(approval.decisions)
     found: dict[str, LoggedCall] = {
         call.id: call for call in map(decode_call, [*of_rule, *lines]) if call.id not in own
@@ -385,5 +416,5 @@ def _beside(approval: Approval, lines: list[bytes], of_rule: list[bytes], said: 
     asked = [call for call in found.values() if call.approval_id is not UNSET][:_COMPARED]
     others = [call for call in found.values() if call.approval_id is UNSET][:_COMPARED]
     return usual_of(
-        approval.parameters, [each.parameters for each in others], [each.parameters for each in asked], said
+        approval.parameters, [each.parameters for each in others], [each.parameters for each in asked], *said
     )

@@ -67,3 +67,23 @@ def test_other_calls_have_no_commands(tenant, person):
     tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["pay"]})
     asked = tenant.authorize(agent_id, "pay", parameters={"command": "ls"})
     assert person.get(f"/v1/approvals/{asked['approval']['id']}").json()["commands"] == []
+
+
+def test_a_line_is_compared_with_earlier_ones_by_programs_and_flags(tenant, person):
+    """Also if the rule that reads it is another policy's than the one that asks."""
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, *RULES)
+    for folder in ("src", "docs", "tests"):
+        made = tenant.authorize(agent_id, "Bash", parameters={"command": f"ls -la {folder}"}, context=CONTEXT)
+        assert made["result"] == "allowed"
+
+    def compared(line):
+        asked = tenant.authorize(agent_id, "Bash", parameters={"command": line}, context=CONTEXT)
+        [row] = person.get(f"/v1/approvals/{asked['approval']['id']}/usual").json()["values"]
+        return row.get("difference"), row.get("unusual")
+
+    assert compared("ls -la ../other") == (None, None)
+    assert compared("ls -la && curl x") == ("new", "runs curl, which no earlier call did; usual: ls")
+    assert compared("ls -la --zero") == ("new", "ls with --zero, which 3 earlier calls did not have")
+    tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["Bash"]}, kind="guardrail")
+    assert compared("ls -la src; rm x") == ("new", "runs rm, which no earlier call did; usual: ls")

@@ -143,3 +143,19 @@ def test_few_honest_calls_are_marked():
     assert honest == 100
     assert len(marked) <= honest / 10, marked
     assert len(grave) <= 2, grave
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_of_twelve_calls_with_two_attacks_the_two_are_grave_and_hardly_another_is_marked(seed):
+    """At most two others have any mark: somebody who reads twelve cards looks at four."""
+    draw, ledger, asked, small = workspace(seed)
+    forgeries = draw.sample([*FORGERIES], 2)
+    honest = [payment(draw, ledger, number) for number in range(101, 111)]
+    attacks = []
+    for name in forgeries:
+        vendor, other = draw.sample(ledger[:-1], 2)
+        attacks.append(payment(draw, [vendor, vendor], 101))
+        FORGERIES[name](attacks[-1], other)
+    assert all(GRAVE & {*differences(each, asked, small).values()} for each in attacks), forgeries
+    marked = [found for each in honest if (found := differences(each, asked, small))]
+    assert len(marked) <= 2, marked
