@@ -161,7 +161,7 @@ for i = 1, quotas do
     local oldest = call('LINDEX', quota, newest_spared)
     -- Closed at the old end: a call admitted exactly one window ago no longer counts.
     if oldest then
-      local left_us = oldest + window_us - quota_us
+      local left_us = oldest + window_us - (own and own.now_us or quota_us)
       assert(left_us > -EXACT and left_us < EXACT, 'A quota holds what is no time')
       if left_us > wait then wait = left_us end
     end
@@ -219,16 +219,18 @@ if result == 'allowed' or state.takes then
     local quota, _, window_us = quota_at(i)
     local own = custom and custom[i]
     if not own or own.counts_calls then
-      local length = call('LPUSH', quota, quota_text)
+      local length = call('LPUSH', quota, own and own.time or quota_text)
       -- Drop only times that have left the window, two per call; never by count, because the maximum may be raised later.
       if length % 8 == 0 then
         for _ = 1, 16 do
-          if (tonumber(call('LINDEX', quota, -1)) or 0) > quota_us - window_us then break end
+          local left_us = (own and own.now_us or quota_us) - window_us
+          if (tonumber(call('LINDEX', quota, -1)) or 0) > left_us then break end
           call('RPOP', quota)
         end
       end
       -- Two centuries after it counts no more: no clock that runs ahead for a moment drops what still counts (0003).
-      call('PEXPIREAT', quota, string.format('%.0f', (quota_us + window_us) / 1000 + 6307200000001))
+      local until_us = own and own.until_us or quota_us + window_us
+      call('PEXPIREAT', quota, string.format('%.0f', until_us / 1000 + 6307200000001))
     end
   end
 end

@@ -17,6 +17,8 @@ class Quota(Struct, frozen=True):
     amount: millionths that the call takes from a budget; None for a rate limit, of which it takes one call.
     bucket: for a rule with a bucket per value, names this call's bucket within the rule; "" if there is only one.
     refundable: True if a call reported as not executed gives back what it took.
+    counted_us: the time under which the call counts, so that all of a calendar's period leave the window together when
+    it ends; 0 = when it is committed.
     """
 
     policy_id: str
@@ -27,6 +29,7 @@ class Quota(Struct, frozen=True):
     amount: int | None = None
     bucket: str = ""
     refundable: bool = False
+    counted_us: int = 0
 
 
 class HistoryCheck(Struct, frozen=True):

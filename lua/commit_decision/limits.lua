@@ -1,5 +1,6 @@
 --[[
-limits: rate limits with a bucket for each value of a field, and budgets, from which a call takes an amount.
+limits: rate limits with a bucket for each value of a field, budgets, from which a call takes an amount, and limits by
+the calendar, all of whose calls count under one time until the period ends.
 
 A budget's quota is a list of `<time> <total>`, newest first. The total is all that was ever taken, in millionths, modulo
 2^52. Behind its live entries the list keeps the newest one that has left the window, or `0 0`. A budget's
@@ -8,8 +9,9 @@ A budget's quota is a list of `<time> <total>`, newest first. The total is all t
 KEYS[p+i]     live            sorted set; one for each quota with a bucket name: the agent's live buckets of that rule;
                               score = when the bucket's window ends
 
-ARGV[p+1]     takes           `<quota> <amount> <bucket>;` for each: its number; millionths of a budget, empty = one call;
-                              the bucket's name in `live`, empty = the rule has only one bucket
+ARGV[p+1]     takes           `<quota> <amount> <bucket> <counted_us>;` for each: its number; millionths of a budget, empty
+                              = one call; the bucket's name in `live`, empty = the rule has only one bucket; the time
+                              under which the call counts, empty = now
 
 RETURNS       crowded         what the rule of the full quota has too many of: `values` = live buckets, `amounts` = live
                               entries of a budget
@@ -68,7 +70,7 @@ if takes then
   local function budget_wait(own, quota, max, window_us, amount)
     local length, newest, oldest, live = call('LLEN', quota), 0, 0, 0
     if length > 0 then
-      live, oldest = live_entries(quota, length, quota_us - window_us)
+      live, oldest = live_entries(quota, length, own.now_us - window_us)
       newest = live == 0 and oldest or total_of(call('LINDEX', quota, '0'))
     end
     own.amount, own.total, own.spare, own.length = amount, (newest + amount) % TOTALS, length - 1 - live, length
@@ -81,13 +83,21 @@ if takes then
     elseif amount > 0 and live >= LIVE_MAX then
       leaves, own.crowded = live - 1, 'amounts'
     end
-    return leaves and time_of(call('LINDEX', quota, leaves)) + window_us - quota_us or 0
+    return leaves and time_of(call('LINDEX', quota, leaves)) + window_us - own.now_us or 0
   end
 
-  for i, amount, bucket in string.gmatch(takes, '(%d+) (%d*) (%x*);') do
+  for i, amount, bucket, counted_us in string.gmatch(takes, '(%d+) (%d*) (%x*) (%d*);') do
     i = i + 0
     local quota, newest_spared, window_us = quota_at(i)
-    local own = {wait = 0, counts_calls = amount == '', window_us = window_us + 0}
+    local own = {wait = 0, counts_calls = amount == '', now_us = quota_us}
+    if counted_us ~= '' then
+      -- By the clock, and not by quota time, which may be ahead: a period must not end for the one before it does for
+      -- the other. Nor does a period that has begun end because the clock steps back.
+      own.now_us = time_us
+      local newest = string.match(call('LINDEX', quota, '0') or '0', '^%d+')
+      own.time = newest + 0 > counted_us + 0 and newest or counted_us
+    end
+    own.until_us = math.max(quota_us, (own.time or 0) + 0) + window_us
     if bucket ~= '' then
       place = place + 1
       local live = KEYS[place]
@@ -96,7 +106,7 @@ if takes then
       if own.wait > 0 then own.crowded = 'values' end
     end
     if amount ~= '' then
-      own.wait = math.max(own.wait, budget_wait(own, quota, newest_spared + 0, own.window_us, amount + 0))
+      own.wait = math.max(own.wait, budget_wait(own, quota, newest_spared + 0, window_us + 0, amount + 0))
     end
     state.custom[i] = own
   end
@@ -112,18 +122,18 @@ if takes and (state.result == 'allowed' or state.takes) then
   for i, own in pairs(state.custom) do
     local quota = quota_at(i)
     if own.live then
-      keep_live(own.live, own.bucket, quota_us + own.window_us)
-      call('PEXPIREAT', own.live, expiry_of(quota_us + own.window_us))
+      keep_live(own.live, own.bucket, own.until_us)
+      call('PEXPIREAT', own.live, expiry_of(own.until_us))
     end
     if own.amount and own.amount > 0 then
       if own.length == 0 then call('LPUSH', quota, '0 0') end
-      call('LPUSH', quota, quota_text .. ' ' .. string.format('%.0f', own.total))
+      call('LPUSH', quota, (own.time or quota_text) .. ' ' .. string.format('%.0f', own.total))
       if own.spare == 1 then
         call('RPOP', quota)
       elseif own.spare > 1 then
         call('RPOP', quota, math.min(64, own.spare))
       end
-      call('PEXPIREAT', quota, expiry_of(quota_us + own.window_us))
+      call('PEXPIREAT', quota, expiry_of(own.until_us))
     end
   end
 end

@@ -40,7 +40,7 @@ if asks then
         wait = live_wait(quota, kind, 1000)
       elseif not own or own.counts_calls then
         local oldest = call('LINDEX', quota, newest_spared)
-        if oldest then wait = math.max(wait, oldest + window_us - quota_us) end
+        if oldest then wait = math.max(wait, oldest + window_us - (own and own.now_us or quota_us)) end
       end
       is_full[i], aside[i], state.custom[i] = wait > 0, own, {wait = 0}
     end

@@ -6,6 +6,7 @@ import pytest
 from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, SECOND, START, quota
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from profiles import examples
 
 from app.model.decisions import AuthorizeRequest, Result
@@ -50,6 +51,43 @@ async def test_a_call_that_is_not_allowed_costs_nothing(scene, outcome):
     """I4: its quotas are checked, not taken."""
     await scene.commit(TWO, outcome=outcome)
     assert await scene.admitted(TWO) == []
+
+
+def calendar(end_us, max_calls=1, amount=None):
+    """A limit whose calls count until the period ends."""
+    held = quota("calendar", max_calls, STEP)
+    return replace(held, counted_us=end_us - STEP, amount=amount)
+
+
+@pytest.mark.parametrize("amount", [None, 1])
+async def test_what_is_counted_by_a_calendar_leaves_when_the_period_ends(scene, amount):
+    """All of it together, also what was admitted just before, and over the same time that the reply says."""
+    today, tomorrow = calendar(START + 5 * MINUTE, 2, amount), calendar(START + 9 * MINUTE, 2, amount)
+    assert await results(scene, today, times=[0, 5 * MINUTE - 2]) == "aa"
+    denied = await scene.commit(today, at=START + 5 * MINUTE - 1)
+    assert (denied.outcome.result, denied.retry_after_us) == (Result.DENIED, 1)
+    assert await results(scene, tomorrow, times=[5 * MINUTE, 5 * MINUTE + 1, 6 * MINUTE]) == "aad"
+
+
+@pytest.mark.parametrize("amount", [None, 1])
+async def test_a_clock_that_steps_back_gives_no_call_of_a_calendar_away(scene, amount):
+    """Quota time is then ahead, and would end the period early; and a period that has begun stays."""
+    today, tomorrow = calendar(START + 8 * MINUTE, 2, amount), calendar(START + 16 * MINUTE, 2, amount)
+    times = [6 * MINUTE, MINUTE, 4 * MINUTE, 8 * MINUTE - 1]
+    assert await results(scene, today, times=times) == "aadd"
+    assert await results(scene, tomorrow, times=[8 * MINUTE]) == "a"
+    again = await results(scene, today, times=[7 * MINUTE, 7 * MINUTE + 1])
+    again += await results(scene, tomorrow, times=[8 * MINUTE, 8 * MINUTE + 1])
+    assert again.count("a") == 1
+
+
+async def test_the_counter_of_a_calendar_lasts_until_the_period_ends(scene):
+    """Also if that is longer than its ordinary length, as on a day of 25 hours."""
+    today = calendar(START + 2 * STEP)
+    await scene.commit(today)
+    assert await results(scene, today, times=[STEP, 2 * STEP - 1]) == "dd"
+    expires_ms = await scene.client.call("PEXPIRETIME", scene.keyspace.quota(today.policy_id, today.fingerprint))
+    assert expires_ms * 1000 > START + 2 * STEP + 6_307_200_000_000_000
 
 
 async def test_calls_denied_by_a_full_quota_do_not_prolong_it(scene):
@@ -175,7 +213,7 @@ async def test_expired_times_are_dropped_as_calls_come_in(scene):
 
 async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
     """They differ only in their place, and neither counts a call twice."""
-    limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
+    limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(max_calls=3, window_seconds=60))
     policies = parts.policies(scene.client, scene.ids)
     await policies.create(
         scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limit, limit)), by=BY
@@ -196,7 +234,7 @@ async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
 async def test_a_bucket_survives_edits_of_the_policy(scene):
     """Name, priority and maxCalls may change; the calls in the window stay counted."""
     policies = parts.policies(scene.client, scene.ids)
-    limits = {n: RateLimited(tools=["file.*"], rate_limit=RateLimit(n, 60)) for n in (2, 3)}
+    limits = {n: RateLimited(tools=["file.*"], rate_limit=RateLimit(max_calls=n, window_seconds=60)) for n in (2, 3)}
     policy = await policies.create(
         scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limits[2],)), by=BY
     )

@@ -18,8 +18,8 @@ from app.redis_client.scripts import FREEZE_AGENT
 from tests.support import parts
 from tests.support.actors import BY, by_key
 
-LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(5, 60)),)
-OTHERWISE = (RateLimited(tools=["*"], rate_limit=RateLimit(5, 120)),)
+LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=60)),)
+OTHERWISE = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=120)),)
 
 
 async def commit(scene, _):

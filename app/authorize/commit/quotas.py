@@ -107,8 +107,9 @@ def _add_limits(arguments: CommitArguments, limits: Sequence[tuple[int, Quota]],
     for number, quota in limits:
         if quota.bucket:
             live.append(live_in(keyspace, arguments.agent_id, quota))
-        if quota.bucket or quota.amount is not None:
-            takes += f"{number} {'' if quota.amount is None else quota.amount} {quota.bucket};"
+        if quota.bucket or quota.amount is not None or quota.counted_us:
+            amount, counted = "" if quota.amount is None else quota.amount, quota.counted_us or ""
+            takes += f"{number} {amount} {quota.bucket} {counted};"
         if quota.refundable:
             aside = "~" if quota.fingerprint.endswith(SHADOW_BUCKET) else ""
             refundable += f"{number} {aside}{'-' if quota.amount is None else quota.amount} "
