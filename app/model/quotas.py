@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.constraints import require_name
 from app.model.text import FieldError
+from app.model.time_windows import Zone, require_zone
 
 MAX_LIVE = 10_000
 """The most buckets in use that an agent may have under one rule, and the most entries in one budget's bucket."""
@@ -32,47 +33,102 @@ Per = Annotated[
 ]
 
 
-class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """At most `max_calls` admitted calls in any span of `window_seconds`.
+class CalendarPeriod(StrEnum):
+    """A period of the calendar; a week begins on Monday."""
 
-    The window ends now; it does not start on the minute. Only admitted calls count, so a client that keeps retrying
-    while denied does not extend its own penalty.
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
 
-    max_calls: The most admitted calls in any span, 1 to 1,000,000.
+
+_PERIOD_SECONDS = {CalendarPeriod.DAY: 86_400, CalendarPeriod.WEEK: 604_800, CalendarPeriod.MONTH: 2_678_400}
+"""The seconds of a period; clocks that change, and shorter months, do not count here."""
+
+
+class Span(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The time over which admitted calls are counted: a window that ends now, or the current period of a calendar.
+
     window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute.
-    refundable: A call reported as not executed no longer counts; only with up to 10,000 calls.
+    calendar: In place of `windowSeconds`: the current day, week (from Monday) or month of the calendar.
+    timezone: The IANA time zone of the calendar; UTC if left out.
     """
 
-    max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
-    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
+    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)] | UnsetType = UNSET
+    calendar: CalendarPeriod | UnsetType = UNSET
+    timezone: Zone | UnsetType = UNSET
     per: Per | UnsetType = UNSET
     refundable: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
+        if (self.window_seconds is UNSET) is (self.calendar is UNSET):
+            raise FieldError("windowSeconds", "give either windowSeconds or calendar")
+        if self.timezone is not UNSET and self.calendar is UNSET:
+            raise FieldError("timezone", "is that of a calendar; windowSeconds needs none")
+        if self.refundable is True and self.calendar is not UNSET:
+            raise FieldError(
+                "refundable", "goes with windowSeconds; calls of a calendar all count until the period ends"
+            )
+        require_zone(self.timezone)
         require_per("per", self.per)
-        if self.refundable is True and self.max_calls > MAX_REFUNDABLE:
-            raise FieldError("maxCalls", f"must be at most {MAX_REFUNDABLE} where calls are refundable")
+
+    @property
+    def seconds(self) -> int:
+        """The length of the span, of a calendar's periods that of an ordinary one."""
+        if isinstance(self.window_seconds, int):
+            return self.window_seconds
+        return _PERIOD_SECONDS[CalendarPeriod(str(self.calendar))]
+
+    @property
+    def longest_seconds(self) -> int:
+        """The longest that a call can count: in a period in which clocks go back, by up to three hours."""
+        return self.seconds if self.calendar is UNSET else self.seconds + 10_800
+
+    @property
+    def zone(self) -> str:
+        """The name of the calendar's zone."""
+        return "UTC" if isinstance(self.timezone, UnsetType) else self.timezone
+
+    @property
+    def in_words(self) -> str:
+        """The span in a sentence."""
+        if isinstance(self.calendar, UnsetType):
+            return f"in {self.seconds} s"
+        return f"in a {self.calendar} ({self.zone})"
 
     @property
     def set_apart(self) -> str:
         """The part of its counter's name that differs from other limits on the same tools and window."""
-        return _per_text(self.per)
+        of_calendar = "" if isinstance(self.calendar, UnsetType) else f"\n\ncalendar {self.zone}"
+        return f"{of_calendar}{_per_text(self.per)}"
 
 
-class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`.
+class RateLimit(Span, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """At most `max_calls` admitted calls in any span of `window_seconds`, or in a period of the calendar.
+
+    Only admitted calls count, so a client that keeps retrying while denied does not extend its own penalty.
+
+    max_calls: The most admitted calls in any span, 1 to 1,000,000.
+    refundable: A call reported as not executed no longer counts; only with up to 10,000 calls.
+    """
+
+    max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.refundable is True and self.max_calls > MAX_REFUNDABLE:
+            raise FieldError("maxCalls", f"must be at most {MAX_REFUNDABLE} where calls are refundable")
+
+
+class Budget(Span, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`, or of a period.
 
     parameter: The name of the amount; with `[*]` the sum of all elements.
     max: The largest sum in any span, up to 1,000,000,000 with six decimal places.
-    window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now.
     refundable: What a call took is given back if the call is reported as not executed.
     """
 
     parameter: Annotated[str, Meta(min_length=1, max_length=255)]
     max: Annotated[int, Meta(ge=0, le=MAX_AMOUNT)] | Annotated[float, Meta(ge=0, le=MAX_AMOUNT)]
-    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
-    per: Per | UnsetType = UNSET
-    refundable: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         require_name("parameter", self.parameter)
@@ -82,7 +138,7 @@ class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
                 raise FieldError("parameter", f'names a parameter, without "{prefix}": write "{plain[:80]}"')
         if micros_of(self.max) is None:
             raise FieldError("max", f"{self.max} has more than six decimal places")
-        require_per("per", self.per)
+        super().__post_init__()
 
     @property
     def max_micros(self) -> int:
@@ -90,7 +146,7 @@ class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 
     @property
     def set_apart(self) -> str:
-        return f"\n\nbudget {self.parameter}{_per_text(self.per)}"
+        return f"\n\nbudget {self.parameter}{super().set_apart}"
 
 
 def _per_text(per: Per | UnsetType) -> str:
@@ -159,6 +215,13 @@ class DenialBreaker(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
         require_per("per", self.per)
         if self.per is not UNSET and self.action is BreakerAction.SUSPEND:
             raise FieldError("action", "suspends the agent for every value; with per it must be deny or escalate")
+
+    @property
+    def seconds(self) -> int:
+        """The length of the window, for which a denial counts."""
+        return self.window_seconds
+
+    longest_seconds = seconds
 
     @property
     def set_apart(self) -> str:

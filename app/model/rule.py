@@ -121,12 +121,12 @@ class Rule(
         """What sets its counter apart from those of other rules of the same tools: the window in seconds, and the rest;
         None if it has no counter.
         """
-        return None if self.counter is None else (self.counter.window_seconds, self.counter.set_apart)
+        return None if self.counter is None else (self.counter.seconds, self.counter.set_apart)
 
     @property
     def lookback_seconds(self) -> int:
         """The time over which it looks back on earlier calls."""
-        return 0 if self.counter is None else self.counter.window_seconds
+        return 0 if self.counter is None else self.counter.longest_seconds
 
     @property
     def remembered(self) -> Mapping[str, ApprovedBefore]:

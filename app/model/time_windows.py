@@ -15,6 +15,9 @@ _START = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _END = "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"
 _DATES = "^[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9]{4}-[0-9]{2}-[0-9]{2})?$"
 DAY_MINUTES = 24 * 60
+Zone = Annotated[str, Meta(extra_json_schema={"format": "iana-time-zone", "pattern": _ZONE_NAME})]
+"""The name of a time zone; `require_zone` checks it."""
+
 Hour = Annotated[int, Meta(ge=0, le=23)]
 Day = Annotated[int, Meta(ge=0, le=7)]
 Days = Annotated[list[Day], Meta(min_length=1, max_length=8)]
@@ -72,9 +75,7 @@ class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
         Annotated[list[Annotated[str, Meta(extra_json_schema={"pattern": _DATES})]], Meta(min_length=1, max_length=100)]
         | UnsetType
     ) = field(name="except", default=UNSET)
-    timezone: (
-        Annotated[str, Meta(extra_json_schema={"format": "iana-time-zone", "pattern": _ZONE_NAME})] | UnsetType
-    ) = UNSET
+    timezone: Zone | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         by_lists = self.allowed_hours is not UNSET or self.allowed_days is not UNSET
@@ -90,8 +91,7 @@ class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
                 raise FieldError(f"except[{index}]", message) from None
             if last < first:
                 raise FieldError(f"except[{index}]", f'"{text}" ends before it begins')
-        if self.timezone is not UNSET and self.timezone not in _zones():
-            raise FieldError("timezone", f'"{self.timezone[:64]}" is not an IANA time zone such as Europe/Paris')
+        require_zone(self.timezone)
 
     @property
     def zone(self) -> str:
@@ -112,6 +112,12 @@ class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
     def excepted_dates(self) -> list[tuple[date, date]]:
         """First and last day of each exception."""
         return [] if isinstance(self.excepted, UnsetType) else [*map(_dates_of, self.excepted)]
+
+
+def require_zone(name: str | UnsetType) -> None:
+    """Raise FieldError unless it is the name of a time zone, or left out."""
+    if not isinstance(name, UnsetType) and name not in _zones():
+        raise FieldError("timezone", f'"{name[:64]}" is not an IANA time zone such as Europe/Paris')
 
 
 def weekdays_of(days: list[int] | UnsetType) -> frozenset[int]:

@@ -22,6 +22,7 @@ from app.pdp.operands import NOTHING
 from app.pdp.policy_views import NOTHING_MATCHES, CompiledPolicy, ToolView, default_deny, policy_views
 from app.pdp.quotas import OpenBreaker, open_quotas, plan_of
 from app.pdp.rules import compile_rules
+from app.pdp.rules.limits import VaryingQuota
 from app.pdp.rules.rule_type import CompiledRule, Macs, Verdicts, no_macs
 from app.pdp.shadow import ShadowPolicies
 
@@ -224,7 +225,11 @@ class CompiledAgent:
             deciding = policy_views(tier, tool, verdicts)
             if deciding:
                 asked = deciding + policy_views(self._guardrails, tool, verdicts)
-                timed = any(condition.time for view in asked for condition in view.conditions)
+                timed = any(condition.time for view in asked for condition in view.conditions) or any(
+                    isinstance(quota, VaryingQuota) and quota.counted is not None
+                    for view in asked
+                    for quota in view.quotas
+                )
                 outcome = asked[0].allowed
                 quotas = open_quotas(asked, outcome.result, 0)
                 quick = quick_size(condition.cost for view in asked for condition in view.conditions)

@@ -50,13 +50,13 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
     if failure is None:
         plan = view.when_all_pass
         if view.varying:
-            plan = plan_of(plan.outcome, settled_quotas(view.varying, request, key_id), plan.breakers)
+            plan = plan_of(plan.outcome, settled_quotas(view.varying, request, key_id, now_us), plan.breakers)
         if view.marks:
             plan = with_marks(plan, view.marks, request)
     else:
         outcome, deciding = failure
         quotas = open_quotas(view.asked, outcome.result, deciding)
-        settled = settled_quotas(quotas, request, key_id) if quotas else ()
+        settled = settled_quotas(quotas, request, key_id, now_us) if quotas else ()
         plan = plan_of(outcome, settled, view.when_all_pass.breakers)
     if view.breakers:
         plan = replace(plan, breakers=settled_breakers(view.breakers, request, key_id))

@@ -51,7 +51,9 @@ def asking_beside(agent: CompiledAgent, request: AuthorizeRequest, plan: Plan, k
     """The checks whose rules ask people if they are full, and cannot change the plan's escalation."""
     if plan.outcome.result is not Result.ESCALATED:
         return ()
-    quotas = settled_quotas(open_quotas(agent.view_of(request).asked, Result.ALLOWED, 0), request, key_id)
+    quotas = settled_quotas(
+        open_quotas(agent.view_of(request).asked, Result.ALLOWED, 0), request, key_id, plan.holds_from_us
+    )
     return tuple(each for each in quotas if each.when_full.result is Result.ESCALATED and each not in plan.quotas)
 
 
@@ -80,7 +82,7 @@ def approved_plan(
     """
     view = agent.view_of(request)
     outcome = Outcome(Result.ALLOWED, plan.outcome.policy_id, plan.outcome.rule, approved.reason, DecisionCode.ALLOWED)
-    quotas = settled_quotas(open_quotas(view.asked, Result.ALLOWED, 0), request, key_id)
+    quotas = settled_quotas(open_quotas(view.asked, Result.ALLOWED, 0), request, key_id, plan.holds_from_us)
     allowed = replace(plan, outcome=outcome, quotas=_left(agent, quotas, approved), shadow=None)
     allowed = with_marks(allowed, view.marks, request)
     if view.shadowed and agent.combined is not None:
@@ -99,7 +101,7 @@ def _with_approved_shadow(
     # A plan that depends on the clock is valid for the minute it names; any other always is.
     failure = failure_of(asked, request, plan.holds_from_us // MINUTE_US)
     outcome, deciding = failure or (asked[0].allowed, 0)
-    quotas = settled_quotas(open_quotas(asked, outcome.result, deciding), request, key_id)
+    quotas = settled_quotas(open_quotas(asked, outcome.result, deciding), request, key_id, plan.holds_from_us)
     together = Plan(outcome, _left(combined, quotas, approved))
     if failure is None:
         together = with_marks(together, view.marks, request)

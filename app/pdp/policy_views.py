@@ -34,7 +34,7 @@ class ToolView(Struct, frozen=True):
 
     asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, then the
     guardrails; without those that abstain. Empty if every tier abstains, because nothing can then undo the denial.
-    timed: whether a condition depends on the clock.
+    timed: whether a condition, or under which time a limit counts, depends on the clock.
     when_all_pass: the plan if no condition fails.
     quick_size: a call of up to this many bytes is decided in a few milliseconds; -1 = none is.
     judged: the rules whose `when` or `unless` says whether they apply; () = all always apply. If there are any, each

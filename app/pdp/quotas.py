@@ -13,7 +13,7 @@ class CallQuota(Protocol):
     @property
     def when_full(self) -> Outcome: ...
 
-    def of(self, request: AuthorizeRequest, key_id: str) -> Check | None:
+    def of(self, request: AuthorizeRequest, key_id: str, now_us: int) -> Check | None:
         """The quota for one call; None if that cannot be determined, which fails the rule."""
 
 
@@ -74,7 +74,12 @@ def settled_breakers(
     return tuple(each for each in found if each is not None)
 
 
-def settled_quotas(quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str) -> tuple[Check, ...]:
-    """The quotas for one call, each with its bucket, amount or session; if that is unknown, its rule has failed."""
-    found = (quota if isinstance(quota, Quota | DenialCount) else quota.of(request, key_id) for quota in quotas)
+def settled_quotas(
+    quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str, now_us: int
+) -> tuple[Check, ...]:
+    """The quotas for one call, each with its bucket, amount or session; if that is unknown, its rule has failed.
+
+    now_us: the store's time, for calendars.
+    """
+    found = (quota if isinstance(quota, Quota | DenialCount) else quota.of(request, key_id, now_us) for quota in quotas)
     return tuple(quota for quota in found if quota is not None)

@@ -136,7 +136,7 @@ class _Judge:
         self._asked = {view.policy_id: view for view in noting.asked}
         self._checks: dict[Place, tuple[Check, ...]] = {}
         for view in noting.asked:
-            for check in settled_quotas(view.quotas, request, key_id):
+            for check in settled_quotas(view.quotas, request, key_id, plan.holds_from_us):
                 place = (check.policy_id, _index(check))
                 self._checks[place] = (*self._checks.get(place, ()), check)
         self._breakers = {(each.policy_id, _index(each)): (each,) for each in plan.breakers}

@@ -101,7 +101,8 @@ class Buckets:
             if amount == 0:
                 continue
             bucket = self._bucket(quota)
-            (bucket.certain if certain else bucket.possible).add(now_ms, amount)
+            counted_ms = quota.counted_us // _US_PER_MS or now_ms
+            (bucket.certain if certain else bucket.possible).add(counted_ms, amount)
             if quota.refundable:
                 name = (quota.policy_id, quota.fingerprint, quota.bucket)
                 self._remembered(decision_id).append((name, now_ms, amount))

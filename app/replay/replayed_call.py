@@ -97,7 +97,9 @@ class ReplayedCall:
         if not self._unclear and self.plan.outcome.result is Result.ALLOWED:
             return self.plan.quotas
         policies = self._ruleset.compiled.view_of(self.request).asked
-        quotas = settled_quotas(open_quotas(policies, Result.ALLOWED, 0), self.request, self._key_id)
+        quotas = settled_quotas(
+            open_quotas(policies, Result.ALLOWED, 0), self.request, self._key_id, self.plan.holds_from_us
+        )
         unclear = set(self.unclear_limits())
         return tuple(each for each in quotas if not isinstance(each, Quota) or _limit_of(each) not in unclear)
 

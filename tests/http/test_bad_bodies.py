@@ -112,7 +112,7 @@ POLICIES = {
     "missing field of a later type": (
         {"rules": [{"type": "rate_limit", "tools": ["*"]}]},
         "$.rules[0].rateLimit",
-        "is missing; it must be an object with `maxCalls`, `windowSeconds`",
+        "is missing; it must be an object with `maxCalls`",
     ),
     "star inside a pattern": (
         {"rules": [{**DENY, "tools": ["ok", "a*b"]}]},

@@ -170,6 +170,13 @@ rules = st.one_of(
         ),
     ),
     rule(
+        "rate_limit",
+        rateLimit=st.fixed_dictionaries(
+            {"maxCalls": st.integers(1, 2), "calendar": st.just("month")},
+            optional={"per": per, "refundable": st.booleans(), "timezone": st.sampled_from(["Asia/Kathmandu", "Mars"])},
+        ),
+    ),
+    rule(
         "budget",
         budget=st.fixed_dictionaries(
             {"parameter": names, "max": st.sampled_from([0, 1, 2.5, 10**9]), "windowSeconds": st.just(HOUR)},

@@ -1152,10 +1152,14 @@ def is_among_days(day: date, days: Json) -> bool:
 
 def wait_us(limit: Json, entries: Collection[Json], now_us: int, takes: Any) -> Any:
     """Until what is in the window that ends then leaves room for what the call takes; 0 if that is now."""
-    window_us = limit["windowSeconds"] * 1_000_000
     most = limit["maxCalls"] if "maxCalls" in limit else Fraction(repr(limit["max"]))
     if takes > most:
         return NEVER
+    if "calendar" in limit:
+        current = period(limit, now_us)
+        spent = sum(amount for time_us, amount in entries if period(limit, time_us) == current)
+        return until_another(limit, now_us) if spent + takes > most else 0
+    window_us = limit["windowSeconds"] * 1_000_000
     counted = sorted((entry for entry in entries if entry[0] + window_us > now_us), key=lambda entry: entry[0])
     wait = 0
     while sum(amount for _, amount in counted) + takes > most:
@@ -1163,9 +1167,32 @@ def wait_us(limit: Json, entries: Collection[Json], now_us: int, takes: Any) -> 
     return wait
 
 
+def period(limit: Json, now_us: int) -> Json:
+    """The day, week or month that it is in the zone."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_us)
+    day = moment.astimezone(ZoneInfo(limit.get("timezone", "UTC"))).date()
+    return {"day": day, "week": day.isocalendar()[:2], "month": (day.year, day.month)}[limit["calendar"]]
+
+
+def until_another(limit: Json, now_us: int) -> int:
+    current, at_us = period(limit, now_us), now_us - now_us % 60_000_000
+    while period(limit, at_us + 3_600_000_000) == current:
+        at_us += 3_600_000_000
+    while period(limit, at_us) == current:
+        at_us += 60_000_000
+    return at_us - now_us
+
+
 def bucket(policy: Json, index: int, values: Json) -> Bucket:
     alike = [
-        (limit["windowSeconds"], tuple(sorted(set(rule["tools"]))), tuple(limit.get("per", ())), limit.get("parameter"))
+        (
+            limit.get("windowSeconds"),
+            limit.get("calendar"),
+            limit.get("timezone", "UTC"),
+            tuple(sorted(set(rule["tools"]))),
+            tuple(limit.get("per", ())),
+            limit.get("parameter"),
+        )
         for rule in policy["rules"][: index + 1]
         if (limit := limit_of(rule)) is not None
     ]

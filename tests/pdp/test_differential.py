@@ -207,12 +207,22 @@ def limit(count, window, per):
     return {"maxCalls": count, "windowSeconds": window} | ({} if per is None else {"per": per})
 
 
+CALENDARS = [{"calendar": period} for period in ("day", "week", "month")]
+CALENDARS += [{"calendar": period, "timezone": zone} for period, zone in product(["day", "day", "month"], ZONES)]
 OWN = {
-    "rate_limit": st.sampled_from([{"rateLimit": limit(*each)} for each in LIMITS]),
+    "rate_limit": st.sampled_from([{"rateLimit": limit(*each)} for each in LIMITS])
+    | st.builds(
+        lambda span, count, per: {"rateLimit": {"maxCalls": count} | span | per},
+        st.sampled_from(CALENDARS),
+        st.sampled_from([1, 2]),
+        st.sampled_from([{}, {}, {"per": ["parameters.x"]}]),
+    ),
     "budget": st.sampled_from(
         [
-            {"budget": {"parameter": "x", "max": amount, "windowSeconds": window}}
-            for amount, window in product([1, 2, 2.5], WINDOWS)
+            {"budget": {"parameter": "x", "max": amount, **span}}
+            for amount, span in product(
+                [1, 2, 2.5], [*({"windowSeconds": window} for window in WINDOWS), *CALENDARS[:4]]
+            )
         ]
     ),
     "sequence": sequences().map(lambda drawn: {"sequence": drawn}),
@@ -277,7 +287,15 @@ def policies(draw):
 
 
 POLICIES = policies()
-LATER = [*[0] * 8, 1, *(window * 1_000_000 + edge for window in WINDOWS for edge in (-1, 0, 1)), MINUTE]
+LATER = [
+    *[0] * 8,
+    1,
+    3_600_000_000,
+    82_800_000_000,
+    86_400_000_000,
+    *(window * 1_000_000 + edge for window in WINDOWS for edge in (-1, 0, 1)),
+    MINUTE,
+]
 # An edit now and then: another maximum for each rate limit and another effect for each rule that has one.
 EDITS = list(product(range(4), [1, 2, 3], EFFECTS, [False, True]))
 # Rate limits that others have just filled, by their place among all of the agent's.
@@ -429,7 +447,7 @@ def fill(sides, places, now_us):
         (body["id"], index)
         for body in sides.bodies.values()
         for index, rule in enumerate(body["rules"])
-        if rule["type"] == "rate_limit" and "per" not in rule["rateLimit"]
+        if rule["type"] == "rate_limit" and not {"per", "calendar"} & set(rule["rateLimit"])
     ]
     for place in places if limits else ():
         sides.fill(*limits[place % len(limits)], now_us)

@@ -113,6 +113,11 @@ RULES = [
     },
     {"type": "budget", "tools": ["f"], "budget": {"parameter": "amount", "max": 10.25, "windowSeconds": 60}},
     {
+        "type": "rate_limit",
+        "tools": ["f"],
+        "rateLimit": {"maxCalls": 3, "calendar": "day", "timezone": "Europe/Paris", "per": ["tool"]},
+    },
+    {
         "type": "time_based",
         "tools": ["g"],
         "timeWindow": {"allowedHours": [9], "allowedDays": [1, 7], "timezone": "Europe/Paris"},

@@ -18,7 +18,7 @@ from app.runtime.gc_freeze import freeze_heap
 RULES = (
     ParameterConstraint(tools=["t"], parameters={"a.b": Constraint(regex="^x$", enum=["x"], max=3)}),
     TimeBased(tools=["t"], time_window=TimeWindow(allowed_hours=list(range(24)))),
-    RateLimited(tools=["*"], rate_limit=RateLimit(5, 60)),
+    RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=60)),
     ApprovalRequired(tools=["u"]),
 )
 

@@ -18,7 +18,7 @@ from app.store.limits import WorkspaceLimits
 from tests.support import parts
 from tests.support.actors import BY
 
-LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
+LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=60))
 OTHER = ToolAllowlist(tools=["*"])
 MAX = 10
 LOW = WorkspaceLimits(rate_limits_per_agent=MAX)

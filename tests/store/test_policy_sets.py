@@ -21,8 +21,8 @@ from tests.support import parts
 from tests.support.actors import BY, by_key
 
 LIST = ToolAllowlist(tools=["file.*"])
-LIMIT = RateLimited(tools=["file.*"], rate_limit=RateLimit(5, 60))
-OTHER_LIMIT = RateLimited(tools=["mail.*"], rate_limit=RateLimit(5, 60))
+LIMIT = RateLimited(tools=["file.*"], rate_limit=RateLimit(max_calls=5, window_seconds=60))
+OTHER_LIMIT = RateLimited(tools=["mail.*"], rate_limit=RateLimit(max_calls=5, window_seconds=60))
 GUARD = {"name": "g", "kind": PolicyKind.GUARDRAIL, "rules": [ToolDenylist(tools=["rm"])]}
 
 

@@ -107,7 +107,7 @@ async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_i
     """Policies, rate limits and bytes of rules, for each group and for the workspace, apart from agents' own limits."""
     limits = WorkspaceLimits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
     policies = parts.policies(client, ids, limits)
-    limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
+    limited = [RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60))] * 2
     first = await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)
     with pytest.raises(LimitReached, match=r"may have 3 rate limits in total"):
         await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)

@@ -21,8 +21,8 @@ from app.store.keyspace import Keyspace
 from tests.support import parts
 from tests.support.actors import BY
 
-LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
-WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
+LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=60))
+WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=120))
 LIST = ToolAllowlist(tools=["file.*"])
 
 

@@ -15,7 +15,7 @@ from tests.support import parts
 from tests.support.actors import BY
 
 LIST = ToolAllowlist(tools=["file.*"])
-LIMIT = RateLimited(tools=["file.*", "mail.send"], rate_limit=RateLimit(5, 60))
+LIMIT = RateLimited(tools=["file.*", "mail.send"], rate_limit=RateLimit(max_calls=5, window_seconds=60))
 RULES = (
     LIST,
     ParameterConstraint(tools=["*"], parameters={"näme.ö": Constraint(regex='^"\\d+$', enum=[1, "1", None, True])}),

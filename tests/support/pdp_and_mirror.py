@@ -133,7 +133,7 @@ class Ledger:
     def _take(self, quotas: Iterable[Check | SessionRoom], now_us: int) -> None:
         for quota in quotas:
             if isinstance(quota, Quota):
-                entry = (now_us, 1 if quota.amount is None else quota.amount)
+                entry = (quota.counted_us or now_us, 1 if quota.amount is None else quota.amount)
                 self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
             elif isinstance(quota, HistoryCheck) and quota.spends:
                 for name in quota.marks:

@@ -34,7 +34,7 @@ class VaryingBreaker(Struct, frozen=True):
         """False: a suspension would concern every value."""
         return False
 
-    def of(self, request: AuthorizeRequest, key_id: str) -> DenialCount | None:
+    def of(self, request: AuthorizeRequest, key_id: str, _now_us: int = 0) -> DenialCount | None:
         """What counts the call; None if the call does not state the values, which fails the rule."""
         try:
             return replace(self.breaker, bucket=self.per.bucket(request, key_id))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from app.language.spellings import Spellings
@@ -13,10 +13,12 @@ from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.plans import Quota
 from app.model.quotas import MAX_AMOUNT, MICRO, Budget, RateLimit, micros_of
 from app.model.rules import Budgeted, RateLimited
+from app.model.times import MINUTE_US
 from app.pdp.call_schemas import schema_at
 from app.pdp.constraints import IsSecret
 from app.pdp.costs import cost_of_reading
 from app.pdp.rules.buckets import BucketReader, UnreadableError, bucket_reader, in_words, stated_values
+from app.pdp.rules.calendars import counted_us
 from app.pdp.rules.rule_type import (
     EITHER,
     FAIL,
@@ -37,12 +39,12 @@ _MAX_MICROS = MAX_AMOUNT * MICRO
 class RateLimitType(RuleType[RateLimited]):
     def compile(self, placed: PlacedRule[RateLimited]) -> Demands:
         limit = placed.rule.rate_limit
-        full = placed.failure(f"Rate limit reached: {_calls(limit)} in {limit.window_seconds} s")
+        full = placed.failure(f"Rate limit reached: {_calls(limit)} {limit.in_words}")
         return _demands(placed, limit, limit.max_calls, full)
 
     def words(self, rule: RateLimited, is_secret: IsSecret) -> Iterator[str]:
         limit = rule.rate_limit
-        yield f"at most {_calls(limit)} in {limit.window_seconds} s{in_words(limit.per)}"
+        yield f"at most {_calls(limit)} {limit.in_words}{in_words(limit.per)}"
 
     def schema(self, rule: RateLimited, is_secret: IsSecret) -> SchemaPart:
         per = rule.rate_limit.per or ()
@@ -57,13 +59,13 @@ class RateLimitType(RuleType[RateLimited]):
 class BudgetType(RuleType[Budgeted]):
     def compile(self, placed: PlacedRule[Budgeted]) -> Demands:
         budget = placed.rule.budget
-        full = placed.failure(f'Budget spent: {budget.max} of "{budget.parameter}" in {budget.window_seconds} s')
+        full = placed.failure(f'Budget spent: {budget.max} of "{budget.parameter}" {budget.in_words}')
         return _demands(placed, budget, budget.max_micros, full)
 
     def words(self, rule: Budgeted, is_secret: IsSecret) -> Iterator[str]:
         budget = rule.budget
         most = f'at most {budget.max} of parameter "{budget.parameter}"'
-        yield f"{most} in {budget.window_seconds} s{in_words(budget.per)}"
+        yield f"{most} {budget.in_words}{in_words(budget.per)}"
 
     def schema(self, rule: Budgeted, is_secret: IsSecret) -> SchemaPart:
         if EACH in rule.budget.parameter:
@@ -76,7 +78,7 @@ def _demands(
     placed: PlacedRule[RateLimited] | PlacedRule[Budgeted], limit: RateLimit | Budget, most: int, full: Outcome
 ) -> Demands:
     """The quota and, if it depends on the call, that the call states what to count."""
-    window_us, refundable = limit.window_seconds * 1_000_000, limit.refundable is True
+    window_us, refundable = limit.seconds * 1_000_000, limit.refundable is True
     quota = varying_quota(
         Quota(placed.policy.id, placed.fingerprint, most, window_us, full, refundable=refundable), limit
     )
@@ -97,20 +99,22 @@ def _calls(limit: RateLimit) -> str:
 
 
 class VaryingQuota(Struct, frozen=True):
-    """A rate limit or budget whose bucket or amount depends on the call.
+    """A rate limit or budget whose bucket or amount depends on the call, or which counts by a calendar.
 
     quota: the part common to all calls. amount: reads the millionths. per: reads the values that select the bucket.
+    counted: the time under which a calendar counts the calls of a minute; None = it has a window.
     """
 
     quota: Quota
     amount: Callable[[Json], int] | None
     per: BucketReader
+    counted: Callable[[int], int] | None = None
 
     @property
     def when_full(self) -> Outcome:
         return self.quota.when_full
 
-    def of(self, request: AuthorizeRequest, key_id: str) -> Quota | None:
+    def of(self, request: AuthorizeRequest, key_id: str, now_us: int) -> Quota | None:
         """What the call takes; None if that cannot be determined, which fails the rule."""
         held = self.quota
         try:
@@ -127,6 +131,7 @@ class VaryingQuota(Struct, frozen=True):
             amount=amount,
             bucket=bucket,
             refundable=held.refundable,
+            counted_us=0 if self.counted is None else self.counted(now_us // MINUTE_US),
         )
 
     def shared(self, agent_id: str, tool: str) -> Quota:
@@ -156,9 +161,10 @@ class VaryingQuota(Struct, frozen=True):
 def varying_quota(quota: Quota, limit: RateLimit | Budget) -> Quota | VaryingQuota:
     """The quota of a rule with a bucket for each value, or with an amount."""
     per = bucket_reader(limit.per)
+    counted = None if limit.calendar is UNSET else counted_us(limit)
     if isinstance(limit, Budget):
-        return VaryingQuota(quota, _amount_of(limit.parameter), per)
-    return VaryingQuota(quota, None, per) if per.readers else quota
+        return VaryingQuota(quota, _amount_of(limit.parameter), per, counted)
+    return VaryingQuota(quota, None, per, counted) if per.readers or counted else quota
 
 
 def _amount_of(name: str) -> Callable[[Json], int]:

@@ -136,7 +136,7 @@ class TargetCheck(Struct, frozen=True):
     def when_full(self) -> Outcome:
         return self.check.when_full
 
-    def of(self, request: AuthorizeRequest, _key_id: str) -> RememberedCheck | None:
+    def of(self, request: AuthorizeRequest, _key_id: str, _now_us: int) -> RememberedCheck | None:
         """The look-up for the call; None if its values cannot be told, which fails the rule, or if it has none."""
         try:
             found = self._values(request.parameters)

@@ -32,7 +32,7 @@ class PinCheck(Struct, frozen=True):
     def when_full(self) -> Outcome:
         return self.check.when_full
 
-    def of(self, request: AuthorizeRequest, _key_id: str) -> RememberedCheck:
+    def of(self, request: AuthorizeRequest, _key_id: str, _now_us: int) -> RememberedCheck:
         """The look-up for the call; it is full if the call names no session or gives no request."""
         context = request.context or NOTHING
         text: Any = context.get(REQUEST)

@@ -42,7 +42,7 @@ class RecordReader(Struct, frozen=True):
     def when_full(self) -> Outcome:
         return self.check.when_full
 
-    def of(self, request: AuthorizeRequest, _key_id: str) -> RecordCheck | None:
+    def of(self, request: AuthorizeRequest, _key_id: str, _now_us: int) -> RecordCheck | None:
         """The look-up for the call; None if its record or its session cannot be told, which fails the rule."""
         context = request.context or NOTHING
         session = session_of(context)

@@ -31,7 +31,7 @@ class SessionCheck(Struct, frozen=True):
     def when_full(self) -> Outcome:
         return self.check.when_full
 
-    def of(self, request: AuthorizeRequest, _key_id: str) -> HistoryCheck | None:
+    def of(self, request: AuthorizeRequest, _key_id: str, _now_us: int) -> HistoryCheck | None:
         """The look-up for the call; None if it names no session, which fails the rule."""
         session = session_of(request.context)
         return replace(self.check, session=session) if session else None

@@ -183,7 +183,7 @@ def _of_budget(budget: Budget) -> Read:
 
     def standing(call: Call) -> int:
         request = AuthorizeRequest("", "", "", call.parameters, b"", context=call.context)
-        taken = quota if isinstance(quota, Quota) else quota.of(request, "")
+        taken = quota if isinstance(quota, Quota) else quota.of(request, "", 0)
         return int(taken is None or (taken.amount or 0) > taken.max_calls)
 
     amount = Constraint(min=0, max=budget.max, not_enum=[_SEVEN_PLACES])

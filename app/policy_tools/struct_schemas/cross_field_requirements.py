@@ -6,6 +6,7 @@ from app.model.constraints import EITHER_KIND, Circumstances, Constraint, Operan
 from app.model.meaning_constraints import HostConstraint
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.policy_sets import PolicyEntry
+from app.model.quotas import Budget, RateLimit
 from app.model.rule import Effect, Rule
 from app.model.rules import TYPES
 from app.model.sequences import CallSequence
@@ -69,6 +70,14 @@ def _of_rule(kind: type[Rule]) -> dict[str, Any]:
     return {"allOf": [*kind.requirements, *conditional, *terms]}
 
 
+_ONE_SPAN: dict[str, Any] = {
+    "oneOf": [
+        {"required": ["windowSeconds"], "properties": {"timezone": False}},
+        {"required": ["calendar"], "properties": {"refundable": {"not": {"enum": [True]}}}},
+    ]
+}
+
+
 CROSS_FIELD: dict[str, dict[str, Any]] = {
     Constraint.__name__: {
         "minProperties": 1,
@@ -89,6 +98,7 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
             {"required": ["requiresBefore"]},
         ]
     },
+    **{each.__name__: _ONE_SPAN for each in (RateLimit, Budget)},
     TimeWindow.__name__: {
         "anyOf": [{"required": [name]} for name in ("allowedHours", "allowedDays", "windows", "except")],
         "not": {

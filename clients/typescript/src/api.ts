@@ -1219,21 +1219,35 @@ export interface components {
             effect: "escalate";
         }));
         /**
-         * @description At most `max_calls` admitted calls in any span of `window_seconds`.
+         * @description At most `max_calls` admitted calls in any span of `window_seconds`, or in a period of the calendar.
          *
-         *     The window ends now; it does not start on the minute. Only admitted calls count, so a client that keeps retrying
-         *     while denied does not extend its own penalty.
+         *     Only admitted calls count, so a client that keeps retrying while denied does not extend its own penalty.
          */
         RateLimit: {
             /** @description The most admitted calls in any span, 1 to 1,000,000. */
             maxCalls: number;
             /** @description The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute. */
-            windowSeconds: number;
+            windowSeconds?: number;
+            /** @description In place of `windowSeconds`: the current day, week (from Monday) or month of the calendar. */
+            calendar?: components["schemas"]["CalendarPeriod"];
+            /**
+             * Format: iana-time-zone
+             * @description The IANA time zone of the calendar; UTC if left out.
+             */
+            timezone?: string;
             /** @description Counts separately for each value of these: tool, key, agent, or paths. */
             per?: string[];
             /** @description A call reported as not executed no longer counts; only with up to 10,000 calls. */
             refundable?: boolean;
-        };
+        } & ({
+        } | {
+            refundable?: unknown;
+        });
+        /**
+         * @description A period of the calendar; a week begins on Monday.
+         * @enum {string}
+         */
+        CalendarPeriod: "day" | "month" | "week";
         /** @description Passes if the amount fits into what is left of the budget, else fails. */
         Budgeted: {
             /**
@@ -1257,19 +1271,29 @@ export interface components {
             /** @constant */
             effect: "escalate";
         }));
-        /** @description At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`. */
+        /** @description At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`, or of a period. */
         Budget: {
             /** @description The name of the amount; with `[*]` the sum of all elements. */
             parameter: string;
             /** @description The largest sum in any span, up to 1,000,000,000 with six decimal places. */
             max: number;
-            /** @description The span, 1 to 2,678,400 seconds (31 days); it ends now. */
-            windowSeconds: number;
+            /** @description The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute. */
+            windowSeconds?: number;
+            /** @description In place of `windowSeconds`: the current day, week (from Monday) or month of the calendar. */
+            calendar?: components["schemas"]["CalendarPeriod"];
+            /**
+             * Format: iana-time-zone
+             * @description The IANA time zone of the calendar; UTC if left out.
+             */
+            timezone?: string;
             /** @description Counts separately for each value of these: tool, key, agent, or paths. */
             per?: string[];
             /** @description What a call took is given back if the call is reported as not executed. */
             refundable?: boolean;
-        };
+        } & ({
+        } | {
+            refundable?: unknown;
+        });
         /**
          * @description Passes if what must come before the call was allowed in the session, and nothing that forbids the call was.
          *
