@@ -63,8 +63,8 @@ PDP = [
     Mutant(
         "limits-per-key-shared",
         "app/pdp/decide.py",
-        "settled_quotas(view.varying, request, key_id)",
-        'settled_quotas(view.varying, request, "")',
+        "settled_quotas(view.varying, request, key_id, now_us)",
+        'settled_quotas(view.varying, request, "", now_us)',
         "a limit per key counts each key's calls",
     ),
     Mutant(
