@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var kinds = map[string]Kind{
@@ -190,6 +193,26 @@ func TestAHostThatRefusesOnlyAtOneOfItsAddressesIsNoOutage(t *testing.T) {
 	late := errors.New("i/o timeout")
 	if !isAway(&unreached{[]error{refusal, refusal}}) || isAway(&unreached{[]error{refusal, late}}) || isAway(&unreached{}) {
 		t.Error("what is away is told by one address")
+	}
+}
+
+func TestNoCallIsMadeOnAConnectionThatItsServerIsAboutToClose(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"../../app/http/protocol/states.py": `IDLE_SECONDS: Final = (\d+)`,
+		"../../deploy/nginx.conf":           `client_body_timeout 10s;\s+keepalive_timeout (\d+)s`,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern).FindStringSubmatch(string(text))
+		if found == nil {
+			t.Fatal(file)
+		}
+		kept, _ := time.ParseDuration(found[1] + "s")
+		if 2*Transport().IdleConnTimeout > kept {
+			t.Error(file, kept)
+		}
 	}
 }
 
