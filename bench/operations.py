@@ -156,7 +156,26 @@ def decide_cases() -> dict[str, tuple[list[list[dict[str, Any]]], dict[str, Any]
         cases[f"{count} rules of one policy on the tool"] = [[about(TOOL, each) for each in range(count)]], {}
     for count in (4, 16, 64, 256):
         cases[f"{count} further parameters in the call"] = [HOT_RULES], {f"k{each}": each for each in range(count)}
+    cases[f"a shell line of {len(_LINE)} characters"] = [HOT_RULES, [_SHELL]], {"command": _LINE}
     return cases
+
+
+_SHOP = "/home/ann/shop"
+_LINE = (
+    "git status --short && git diff --stat HEAD && ls -la components tests docs && cat README.md src/index.ts && "
+    "wc -l src/a.ts src/b.ts src/c.ts && grep -n 'total amount' src/cart.ts src/checkout.ts | head -20"
+)
+_INSIDE = {"flags": "usual", "paths": "inside"}
+_ALLOWED = [
+    {"run": ["ls", "cat", "head", "tail", "wc", "sort"], **_INSIDE},
+    {"run": "grep", "pattern": True, **_INSIDE},
+    {"run": "git", "first": ["status", "log", "diff", "show", "blame"], **_INSIDE},
+]
+_SHELL = {
+    "type": "parameter_constraint",
+    "tools": [TOOL],
+    "parameters": {"command": {"command": {"root": _SHOP, "allow": _ALLOWED, "deny": [{"run": "rm"}]}}},
+}
 
 
 def _of_decide(bench: Bench) -> Table:
@@ -189,7 +208,7 @@ def count_decide(rules: list[list[dict[str, Any]]], further: dict[str, Any]) -> 
         )
         for number, each in enumerate(rules)
     ]
-    request = AuthorizeRequest("a", TOOL, "call", _GIVEN | further, b"{}")
+    request = AuthorizeRequest("a", TOOL, "call", _GIVEN | further, b"{}", context={"cwd": _SHOP})
     gc.collect()
     tracemalloc.start()
     compiled = compile_agent(agent, policies, lambda _: False)

@@ -109,7 +109,9 @@ _has_running_shape = re.compile(RUNS_SHAPES).fullmatch
 
 def kinds_of(path: str) -> frozenset[FileKind]:
     """The kinds of what lies at this path; of `a/b`, those of `a` and of `b`. Names that cannot be folded are none."""
-    names = [name for name in path.split("/") if name not in ("", ".", "..")]
+    if "/" not in path and path not in _NOWHERE:
+        return _kinds_of_name(path)
+    names = [name for name in path.split("/") if name not in _NOWHERE]
     found = _kinds_of_name(names.pop()) if names else _NONE
     for folder in names:
         found |= _kinds_of_folder(folder)
@@ -117,6 +119,7 @@ def kinds_of(path: str) -> frozenset[FileKind]:
 
 
 _NONE = frozenset[FileKind]()
+_NOWHERE = frozenset({"", ".", ".."})
 
 
 @lru_cache(maxsize=4096)

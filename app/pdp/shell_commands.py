@@ -78,6 +78,7 @@ class CommandJudge:
             for program in several(allowed.run):
                 self._allowed.setdefault(program.rpartition("/")[2], []).append(entry)
         self._denied = tuple(map(Denied, () if isinstance(constraint.deny, UnsetType) else constraint.deny))
+        self._may_be_denied = _BEFORE_OTHERS.union(*(each.runs for each in self._denied))
 
     def first_failure(self, line: str, places: Places | None) -> tuple[str, str] | None:
         """The first command that does not pass and why; None if all pass. Raises Ambiguous if it cannot be read.
@@ -115,7 +116,7 @@ class CommandJudge:
         return Walk(self, places).walk(lines)
 
     def _why_denied(self, command: Command) -> str | None:
-        if not self._denied:
+        if not command.words or command.words[0].rpartition("/")[2].lower() not in self._may_be_denied:
             return None
         words = inner(command.words)
         return "the policy denies it" if any(each.matches(words) for each in self._denied) else None
@@ -238,7 +239,7 @@ class Denied:
     """One entry of `deny`, ready to judge."""
 
     def __init__(self, denied: DeniedCommand) -> None:
-        self._runs = frozenset(map(str.lower, several(denied.run)))
+        self.runs = frozenset(map(str.lower, several(denied.run)))
         self._words = tuple(
             frozenset(map(str.lower, several(each))) for each in (denied.first, denied.second) if each is not UNSET
         )
@@ -246,7 +247,7 @@ class Denied:
 
     def matches(self, words: tuple[str, ...]) -> bool:
         """True if a command with these words is one of those that are refused."""
-        if not words or words[0].rpartition("/")[2].lower() not in self._runs:
+        if not words or words[0].rpartition("/")[2].lower() not in self.runs:
             return False
         given = [word.lower() for word in words[1:]]
         for wanted in self._words:
@@ -302,6 +303,10 @@ VIA_WORDS = frozenset(VIA.values())
 VIA_LENGTHS: dict[str, tuple[int, ...]] = {
     head: tuple(sorted({len(each) for each in VIA_WORDS if each[0] == head})) for head, *_ in VIA_WORDS
 }
+
+
+_BEFORE_OTHERS = frozenset({"time", "timeout", "nice", *VIA_LENGTHS})
+"""Programs behind which another one can be what really runs."""
 
 
 def simple_commands(lines: Lines) -> Iterator[Command]:

@@ -37,6 +37,7 @@ class Entry:
         self._own = flags_of(" ".join(allowed.flags)) if isinstance(allowed.flags, list) else {}
         self.has_paths = allowed.paths is not UNSET
         self._paths = allowed.paths
+        self.is_inside = allowed.paths == "inside"
         self.has_pattern = allowed.pattern is True
         self._via = frozenset(tuple(each.split()) for each in several(allowed.via))
         self._writes = allowed.writes is not UNSET
@@ -89,9 +90,9 @@ class Entry:
     def _table(self, name: str, following: tuple[str, ...]) -> tuple[Program, Mapping[str, Flag]]:
         """What is known of the program with these words, and the flags that the entry accepts."""
         row = _UNKNOWN
-        for words, each in _ROWS.get(name, ()):
-            if following[: len(words)] == words:
-                row = each
+        for length in _LENGTHS.get(name, ()):
+            if (found := _ROWS.get((name, *following[:length]))) is not None:
+                row = found
                 break
         if self._usual:
             return row, row.flags
@@ -245,8 +246,11 @@ class _Words:
             odd = words[0]
         if odd is not None:
             return f'it has the word "{odd}"'
+        is_inside = self._entry.is_inside and row.words != "files" and _is_within(self._directory, self._root)
         for word in words if plain is None else ():
-            why = self._why_not_word(word)
+            # All that is asked of a plain word is of which kind it is.
+            is_plain = is_inside and _PLAIN(word)
+            why = _why_of_kind(word, self._kinds) if is_plain else self._why_not_word(word)
             if why is not None:
                 return f'"{word}" {why}'
         return None
@@ -312,7 +316,7 @@ def outside(word: str, root: str, directory: str, kinds: frozenset[FileKind]) ->
 
     The directory itself lies below the root, or below where an entry's paths lie.
     """
-    if not (_PLAIN(word) and (directory == root or directory.startswith(f"{root}/"))):
+    if not (_PLAIN(word) and _is_within(directory, root)):
         try:
             path = joined(word, directory)
         except Ambiguous as error:
@@ -320,6 +324,14 @@ def outside(word: str, root: str, directory: str, kinds: frozenset[FileKind]) ->
         if path != root and not path.startswith(f"{root}/"):
             return f"does not lie in {root}"
         word = path[len(root) :]
+    return _why_of_kind(word, kinds)
+
+
+def _is_within(directory: str, root: str) -> bool:
+    return directory == root or directory.startswith(f"{root}/")
+
+
+def _why_of_kind(word: str, kinds: frozenset[FileKind]) -> str | None:
     found = kinds_of(word)
     if found and not kinds.isdisjoint(found):
         return f"has {words_of(found & kinds)}"
@@ -351,7 +363,8 @@ def _starts(words: Sequence[str]) -> Callable[[str], bool]:
 
 _ANYTHING = frozenset({""})
 _UNKNOWN = Program({}, writes=True)
-_ROWS: dict[str, list[tuple[tuple[str, ...], Program]]] = {}
-for _name, _row in sorted(USUAL.items(), key=lambda each: -each[0].count(" ")):
-    _program, *_following = _name.split()
-    _ROWS.setdefault(_program, []).append((tuple(_following), _row))
+_ROWS: dict[tuple[str, ...], Program] = {tuple(name.split()): row for name, row in USUAL.items()}
+_LENGTHS: dict[str, list[int]] = {
+    program: sorted({len(each) - 1 for each in _ROWS if each[0] == program}, reverse=True) for program, *_ in _ROWS
+}
+"""By program, after how many words a row can begin to hold, the most first."""
