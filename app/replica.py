@@ -437,4 +437,5 @@ def _commit(settings: Settings, metrics: Metrics, runner: ScriptRunner, clock: S
         diverged=metrics.diverged,
         tripped=metrics.breaker_tripped,
         crowded=metrics.crowded,
+        filling=metrics.filling,
     )

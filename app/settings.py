@@ -110,7 +110,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keys_max: Annotated[int, Meta(ge=1)] = 1_000
     """Maximum number of API keys in a workspace, including expired ones; one more is 409."""
 
-    approvals_per_agent_max: Annotated[int, Meta(ge=1)] = 100
+    approvals_per_agent_max: Annotated[int, Meta(ge=1)] = 500
     """Maximum number of open approvals of one agent. Beyond it, calls that would escalate are denied."""
 
     approvals_max: Annotated[int, Meta(ge=1)] = 10_000

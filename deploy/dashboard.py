@@ -173,6 +173,7 @@ ROWS: dict[str, list[Panel]] = {
             {
                 "filled: {{action}}": _rate("remit_breaker_trips_total", "action"),
                 "crowded {{of}}": _rate("remit_crowded_denials_total", "of"),
+                "filling {{of}}": _rate("remit_approvals_filling_total", "of"),
             },
         ),
         (

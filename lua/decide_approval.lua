@@ -10,11 +10,12 @@ KEYS[4]       audit_stream    stream; id = <sequence>-0
 KEYS[5]       open            sorted set; approvals that can still be decided or used; score = ms at which that ends
 KEYS[6]       agent_open      the same for the approval's agent
 KEYS[7]       key_open        the same for the API key that asked
-KEYS[8]       approval_call   string; id of the call's current approval
-KEYS[9]       events          stream; changes of approvals, for clients that wait for them
-KEYS[10]      agent           hash; record of the approval's agent
-KEYS[11]      asker           hash; record of the API key that asked; missing = revoked
-KEYS[11+i]    policy          hash; record of a policy with a rule that asked
+KEYS[8]       rule_open       the same for the first rule that asked about this agent
+KEYS[9]       approval_call   string; id of the call's current approval
+KEYS[10]      events          stream; changes of approvals, for clients that wait for them
+KEYS[11]      agent           hash; record of the approval's agent
+KEYS[12]      asker           hash; record of the API key that asked; missing = revoked
+KEYS[12+i]    policy          hash; record of a policy with a rule that asked
 
 ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       entry_id        id of the entry in the log
@@ -60,16 +61,17 @@ RETURNS       {status, state, version}
   not_approver  no person decides, or one who is not in a group of each demand; nothing written
   not_fresh   the person's sign-in is older than fresh_s; nothing written
   backlog     the stream has backlog_max entries; nothing written
-WRITES        entry, commits, approval, open, agent_open, key_open, events; approval_call if the approval has ended
+WRITES        entry, commits, approval, open, agent_open, key_open, rule_open, events; approval_call if the approval has
+              ended
 TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS >= 11 and #ARGV == 25, 'ARITY')
+assert(#KEYS >= 12 and #ARGV == 25, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local open, agent_open, key_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local agent, asker = KEYS[10], KEYS[11]
+local open, agent_open, key_open, rule_open = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local approval_call, events, agent, asker = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local entry_id, approval_id, key_id, verdict = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local note, said, expected = ARGV[6], ARGV[7], ARGV[8]
 local uses, valid_ms, keep_ms = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
@@ -104,7 +106,7 @@ local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
 if not of_agent[1] or not (tonumber(stored[9] or 0) > tonumber(of_agent[2] or -1)) then return refuse('ended') end
 local of_asker = call('HMGET', asker, 'created_ms', 'root')
 if not of_asker[1] then return refuse('ended') end
-for i = 12, #KEYS do
+for i = 13, #KEYS do
   if call('HEXISTS', KEYS[i], 'version') == 0 then return refuse('ended') end
 end
 local root, made_by, asker_root = caller[5] or key_id, caller[4] or '', of_asker[2] or asked_by
@@ -143,6 +145,7 @@ if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 call('ZCARD', open)
 call('ZCARD', agent_open)
 call('ZCARD', key_open)
+call('ZCARD', rule_open)
 call('XLEN', events)
 local is_current = call('GET', approval_call) == approval_id
 local sequence = string.format('%.0f', (call('HGET', commits, 'sequence') or 0) + 1)
@@ -187,10 +190,12 @@ if state == 'approved' then
   call('ZADD', open, until_ms, approval_id)
   call('ZADD', agent_open, until_ms, approval_id)
   call('ZADD', key_open, until_ms, approval_id)
+  call('ZADD', rule_open, until_ms, approval_id)
 elseif state ~= 'pending' then
   call('ZREM', open, approval_id)
   call('ZREM', agent_open, approval_id)
   call('ZREM', key_open, approval_id)
+  call('ZREM', rule_open, approval_id)
   if is_current then call('DEL', approval_call) end
   call('PEXPIRE', approval, keep_ms)
 end

@@ -8,8 +8,9 @@ KEYS[3]       audit_stream    stream; id = <sequence>-0
 KEYS[4]       open            sorted set; approvals that can still be decided or used; score = ms at which that ends
 KEYS[5]       agent_open      the same for the approval's agent
 KEYS[6]       key_open        the same for the API key that asked
-KEYS[7]       approval_call   string; id of the call's current approval
-KEYS[8]       events          stream; changes of approvals, for clients that wait for them
+KEYS[7]       rule_open       the same for the first rule that asked about this agent
+KEYS[8]       approval_call   string; id of the call's current approval
+KEYS[9]       events          stream; changes of approvals, for clients that wait for them
 
 ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       entry_id        id of the entry in the log
@@ -28,14 +29,14 @@ RETURNS       {status}
   done        the approval has ended, and the log has the entry
   kept        it had already ended, or its time has not passed; no entry written
   backlog     the stream has backlog_max entries; nothing written
-WRITES        entry, commits, approval, open, agent_open, key_open, approval_call, events
+WRITES        entry, commits, approval, open, agent_open, key_open, rule_open, approval_call, events
 TIME          O(log N), N open approvals
 HOLDS         I2 no decision without its entry, I14 an approval is of one call, used as often as it says
 ]]
-assert(#KEYS == 8 and #ARGV == 12, 'ARITY')
+assert(#KEYS == 9 and #ARGV == 12, 'ARITY')
 local call = redis.call
 local approval, commits, audit_stream, open = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local agent_open, key_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local agent_open, key_open, rule_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local entry_id, approval_id, ending, reason = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local keep_ms, backlog_max, time_us = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[1])
 local agent_id, tool_name, asked_by, policy_id, rule = ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
@@ -51,6 +52,7 @@ if state ~= 'pending' and state ~= 'approved' then
   if call('ZSCORE', open, approval_id) then call('ZREM', open, approval_id) end
   if call('ZSCORE', agent_open, approval_id) then call('ZREM', agent_open, approval_id) end
   if call('ZSCORE', key_open, approval_id) then call('ZREM', key_open, approval_id) end
+  if call('ZSCORE', rule_open, approval_id) then call('ZREM', rule_open, approval_id) end
   return {'kept'}
 end
 local ends_ms = tonumber(state == 'pending' and stored[3] or stored[4])
@@ -60,6 +62,7 @@ if call('XLEN', audit_stream) >= backlog_max then return {'backlog'} end
 call('ZCARD', open)
 call('ZCARD', agent_open)
 call('ZCARD', key_open)
+call('ZCARD', rule_open)
 call('XLEN', events)
 local is_current = call('GET', approval_call) == approval_id
 local sequence = string.format('%.0f', (call('HGET', commits, 'sequence') or 0) + 1)
@@ -73,6 +76,7 @@ call('HSET', approval, 'status', ending, 'version', (stored[2] or 1) + 1)
 call('ZREM', open, approval_id)
 call('ZREM', agent_open, approval_id)
 call('ZREM', key_open, approval_id)
+call('ZREM', rule_open, approval_id)
 if is_current then call('DEL', approval_call) end
 call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', ending)
 call('PEXPIRE', approval, keep_ms)

@@ -184,7 +184,8 @@ class Approvals:
             _require_seen(approval, accepts_hidden=accepts_hidden)
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         asker_id = approval.requested_by.key_id
-        keys = open_keys(keyspace, approval_id, approval.agent_id, asker_id, approval.parameters_digest)
+        of_call = record["rules"], approval.parameters_digest
+        keys = open_keys(keyspace, approval_id, approval.agent_id, asker_id, *of_call)
         basis = [keyspace.agent(approval.agent_id), keyspace.key(asker_id)]
         basis += map(keyspace.policy, policies_that_asked(record))
         args: list[Value] = [

@@ -24,7 +24,8 @@ _CHUNK = 100
 _SOON_MAX = 100
 """The most approvals ended before a change is acknowledged; a compactor ends the rest."""
 _CHANGES = 256
-_FIELDS = ("asked", "agent_id", "tool_name", "key_id", "digest", "asked_sequence", "policies", "policy_id", "rule")
+_OF_RULES = ("policy_id", "rule", "rules")
+_FIELDS = ("asked", "agent_id", "tool_name", "key_id", "digest", "asked_sequence", "policies", *_OF_RULES)
 
 
 class _Open(Struct, frozen=True):
@@ -39,6 +40,7 @@ class _Open(Struct, frozen=True):
     policies: list[str]
     policy_id: str
     rule: str
+    rules: str
 
 
 class ApprovalReaper:
@@ -171,14 +173,14 @@ class ApprovalReaper:
                 asked_sequence = int(record.get("asked_sequence", 0))
                 names = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
                 policies = policies_that_asked(record)
-                approvals.append(
-                    _Open(approval_id, *names, asked_sequence, policies, record["policy_id"], record["rule"])
-                )
+                of_rules = (record[name] for name in _OF_RULES)
+                approvals.append(_Open(approval_id, *names, asked_sequence, policies, *of_rules))
         return approvals
 
     async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:
         """End the approval and log why; False if it had already ended. expired: only if it has expired."""
-        keys = open_keys(Keyspace(workspace_id), approval.id, approval.agent_id, approval.key_id, approval.digest)
+        asked_by, rules = approval.key_id, approval.rules
+        keys = open_keys(Keyspace(workspace_id), approval.id, approval.agent_id, asked_by, rules, approval.digest)
         ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
         entry_id = self._ids.new(await store_time_ms(self._client))
         args: list[Value] = ["", entry_id, approval.id, ending, why, KEEP_MS, self._backlog_max]

@@ -86,8 +86,13 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
         )
 
 
-def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, asked_by: str, digest: str) -> dict[str, str]:
-    """The keys with the data of an open approval, by the names that the scripts use. asked_by: the API key's id."""
+def open_keys(
+    keyspace: Keyspace, approval_id: str, agent_id: str, asked_by: str, rules: str, digest: str
+) -> dict[str, str]:
+    """The keys with the data of an open approval, by the names that the scripts use.
+
+    asked_by: the API key's id. rules: the fingerprints of the rules that asked; it counts for the first of them.
+    """
     return {
         "approval": keyspace.approval(approval_id),
         "commits": keyspace.commits,
@@ -95,6 +100,7 @@ def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, asked_by: str
         "open": keyspace.approvals_open,
         "agent_open": keyspace.agent_approvals(agent_id),
         "key_open": keyspace.key_approvals(asked_by),
+        "rule_open": keyspace.rule_approvals(agent_id, rules.partition(" ")[0]),
         "approval_call": keyspace.approval_call(digest),
         "events": keyspace.approval_events,
     }

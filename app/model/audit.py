@@ -63,6 +63,8 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     tripped_by: The policy whose denial breaker this denial filled, without suspending the agent.
     decided_by: Who decided the approval; only of entries that say so.
     subject: Of a call made with a workload's token: its `sub`; `key_id` is then the UUIDv5 of issuer and subject.
+    filling: Of a call with whose approval four fifths are open of those that may be: `rule`, `agent`, `key` or
+    `workspace` says whose.
     records: What rules read of [records](records.md), only if one does.
     """
 
@@ -90,6 +92,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     decided_by: Person | UnsetType = UNSET
     subject: str | UnsetType = UNSET
     records: list[RecordRead] | UnsetType = UNSET
+    filling: str | UnsetType = UNSET
 
 
 def _shadow_in(text: str) -> str:

@@ -34,6 +34,7 @@ class WebhookEvent(StrEnum):
         return event
 
     APPROVAL_REQUESTED = "approval.requested", "log", "A call waits for a person"
+    APPROVALS_FILLING = "approvals.filling", "log", "Four fifths of the open approvals that may be are taken"
     APPROVAL_DECIDED = "approval.decided", "log", "An approval was decided"
     APPROVAL_EXPIRED = "approval.expired", "log", "An approval has expired"
     AGENT_SUSPENDED = "agent.suspended", "trail", "An agent was suspended"

@@ -24,6 +24,9 @@ TRIPS = ("suspend", "deny", "escalate")
 CROWDS = ("values", "sessions", "amounts")
 """Things that rules track only a limited number of: values of a limit's `per`, and sessions of sequence rules."""
 
+FILLS = ("rule", "agent", "key", "workspace")
+"""What may have only so many approvals open."""
+
 LANES = ("fast", "slow")
 
 LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
@@ -134,11 +137,19 @@ _CROWDED = _Family(
     CROWDS,
     "of",
 )
+_FILLING = _Family(
+    "counter",
+    "remit_approvals_filling_total",
+    "Approvals with which four fifths were open of those that may be.",
+    _CROWDED.end,
+    FILLS,
+    "of",
+)
 _MOVES = _Family(
     "counter",
     "remit_lane_moves_total",
     "Connections that moved to the other lane of their replica, which answers their next request.",
-    _CROWDED.end,
+    _FILLING.end,
     LANES,
     "to",
 )
@@ -163,6 +174,7 @@ FAMILIES = (
     _DIVERGENCES,
     _TRIPS,
     _CROWDED,
+    _FILLING,
     _MOVES,
     *_GAUGE_FAMILIES,
 )
@@ -226,6 +238,10 @@ class Metrics:
     def crowded(self, what: str) -> None:
         """Count a call that was refused because a rule already tracks the most values or sessions that it may."""
         self._own[_CROWDED.start + CROWDS.index(what)] += 1
+
+    def filling(self, what: str) -> None:
+        """Count an approval with which this has four fifths of those open that it may have."""
+        self._own[_FILLING.start + FILLS.index(what)] += 1
 
     def moved(self, to_fast: bool) -> None:
         """Count a connection sent to the other lane."""

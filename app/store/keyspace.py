@@ -228,6 +228,10 @@ class Keyspace:
         """Sorted set: ids of the agent's open approvals, by the ms at which they expire."""
         return f"{self._prefix}agent:{agent_id}:approvals"
 
+    def rule_approvals(self, agent_id: str, rule: str) -> str:
+        """Sorted set: ids of the agent's open approvals that one rule has asked for, by the ms at which they expire."""
+        return f"{self._prefix}agent:{agent_id}:approvals:{rule}"
+
     def key_approvals(self, key_id: str) -> str:
         """Sorted set: ids of the open approvals that an API key has asked for, by the ms at which they expire."""
         return f"{self._prefix}key:{key_id}:approvals"

@@ -59,6 +59,7 @@ class _Entry(Struct, rename="camel"):
     approval_id: str = ""
     rule: _Rule | None = None
     tripped_by: str = ""
+    filling: str = ""
 
 
 _entry = msgspec.json.Decoder(_Entry)
@@ -128,7 +129,9 @@ def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:
     if kind is not None and WebhookEvent.ACCESS_REQUEST_COMPLETED in webhook.events:
         kind = WebhookEvent.ACCESS_REQUEST_COMPLETED
     if kind is None and entry.approval_id == entry.id:  # a repeated request has another id
-        kind = WebhookEvent.APPROVAL_REQUESTED
+        # One entry is one event: who is told of every call reads there that they pile up.
+        only_filling = WebhookEvent.APPROVAL_REQUESTED not in webhook.events and entry.filling
+        kind = WebhookEvent.APPROVALS_FILLING if only_filling else WebhookEvent.APPROVAL_REQUESTED
     if kind is None and entry.result == Result.DENIED and _is_sampled(entry, webhook.only):
         kind = WebhookEvent.DECISION_DENIED
     if kind is None or kind not in webhook.events:

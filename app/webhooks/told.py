@@ -125,6 +125,7 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     if not approval:
         return facts if decided else [*facts, ("Reason", entry["reason"])]
     facts += [("Reason", approval["reason"]), ("Needs", approval["needs"])]
+    facts += [("Filling", f"four fifths of the open approvals of the {entry['filling']}")] if "filling" in entry else []
     facts += [("Approved by", approved_so_far(approval))] if approval["required"] > 1 else []
     asked = approval["requestedBy"]["name"]
     return [*facts, ("Asked by", asked), ("Status", approval["status"]), ("Expires", approval["expiresAt"])]

@@ -7,8 +7,9 @@ KEYS[p+3]     approvals       sorted set; every approval, by id
 KEYS[p+4]     open            sorted set; approvals that can still be decided or used; score = ms at which that ends
 KEYS[p+5]     agent_open      the same for this agent
 KEYS[p+6]     key_open        the same for the API key that asked for `approval`
-KEYS[p+7]     events          stream; changes of approvals, for clients that wait for them
-KEYS[p+8]     asker           hash; record of the API key that asked for `approval`; missing = revoked
+KEYS[p+7]     rule_open       the same for the first rule that asks about this agent
+KEYS[p+8]     events          stream; changes of approvals, for clients that wait for them
+KEYS[p+9]     asker           hash; record of the API key that asked for `approval`; missing = revoked
 
 ARGV[p+1]     step            ask = create an approval, attach = join the pending one, use = use the approved one, probe =
                               return `escalates` and write nothing; it has no keys and no other arguments
@@ -21,10 +22,13 @@ ARGV[p+7]     asked           ask: JSON of what never changes in an approval (th
                               the initial values of its other fields, which hold until the record has such a field
 ARGV[p+8]     agent_max       ask: how many approvals an agent may have open
 ARGV[p+9]     workspace_max   ask: how many approvals the workspace may have open; a key, half of them
-ARGV[p+10]    other_reasons   ask: follow the reason in the approval, if several rules ask; "" = none
+ARGV[p+10]    rule_max        ask: how many approvals a rule may have open about an agent
+ARGV[p+11]    other_reasons   ask: follow the reason in the approval, if several rules ask; "" = none
 
 ADDS          full_quotas     escalates: the numbers of the full quotas, each followed by a space
 ADDS          approval        the step taken: asked, attached, used or refused
+ADDS          filling         ask: of what, with this one, four fifths of the approvals are open that may be: rule, agent, key
+                              or workspace
 ADDS          ends_ms         when the effect of that step ends; not if it is refused
 RETURNS
   escalates   a person must be asked, and the step did not expect that; nothing written
@@ -35,18 +39,19 @@ WRITES        approval and the sets that list it
 HOLDS         I14 an approval is of one call, used as often as it says
 ]]
 --@ names
-local approval, approval_call, approvals, open, agent_open, key_open, events, asker
+local approval, approval_call, approvals, open, agent_open, key_open, rule_open, events, asker
 local step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max
-local other_reasons
+local rule_max, other_reasons
 if arg_before.approvals then
   step = ARGV[arg_before.approvals + 1]
   if step ~= 'probe' then
-    approval, approval_call, approvals, open, agent_open, key_open, events, asker = unpack(KEYS, key_before.approvals + 1)
+    approval, approval_call, approvals, open, agent_open, key_open, rule_open, events,
+      asker = unpack(KEYS, key_before.approvals + 1)
     approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max,
-      other_reasons = unpack(ARGV, arg_before.approvals + 2)
+      rule_max, other_reasons = unpack(ARGV, arg_before.approvals + 2)
   end
 end
-local full_quotas, current, ends_ms = '', nil, nil
+local full_quotas, current, ends_ms, filling = '', nil, nil, nil
 --@ full
 full_quotas = full_quotas .. i .. ' '
 --@ judge
@@ -78,6 +83,7 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
     -- An id whose time has passed, or that another program left, counts only towards the workspace's maximum.
     local of_agent, of_workspace = call('ZCOUNT', agent_open, '(' .. time_ms_text, '+inf'), call('ZCARD', open)
     local of_key = call('ZCOUNT', key_open, '(' .. time_ms_text, '+inf')
+    local of_rule = call('ZCOUNT', rule_open, '(' .. time_ms_text, '+inf')
     call('XLEN', events)
     call('ZCARD', approvals)
     if step == 'use' then
@@ -91,11 +97,14 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
         overtaken = overtaken or current[2] ~= 'pending' or not (time_ms < tonumber(current[3]))
         state.approval, ends_ms = 'attached', current[3]
       elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max)
-        or of_key >= tonumber(workspace_max) / 2 then
+        or of_key >= tonumber(workspace_max) / 2 or of_rule >= tonumber(rule_max) then
         state.result, state.approval, state.retry_us = 'denied', 'refused', 0
         state.reason, state.code = 'Too many approvals wait for people already; ' .. state.reason, 'approvals_full'
       else
         state.approval, ends_ms = 'asked', string.format('%d', time_ms + lasts_ms)
+        local function is_filling(count, most) return count + 1 == math.ceil(tonumber(most) * 0.8) end
+        filling = is_filling(of_rule, rule_max) and 'rule' or is_filling(of_agent, agent_max) and 'agent'
+          or is_filling(of_key, workspace_max / 2) and 'key' or is_filling(of_workspace, workspace_max) and 'workspace'
       end
     end
     if overtaken then state.status = 'overtaken' end
@@ -106,10 +115,15 @@ end
 if state.status == 'escalates' then reply[#reply + 1], reply[#reply + 2] = 'full_quotas', full_quotas end
 if state.approval then reply[#reply + 1], reply[#reply + 2] = 'approval', state.approval end
 if ends_ms then reply[#reply + 1], reply[#reply + 2] = 'ends_ms', ends_ms end
+if filling then reply[#reply + 1], reply[#reply + 2] = 'filling', filling end
 --@ entry
 if state.approval_id then
   state.extras[#state.extras + 1] = 'approvalId'
   state.extras[#state.extras + 1] = state.approval_id
+end
+if filling then
+  state.extras[#state.extras + 1] = 'filling'
+  state.extras[#state.extras + 1] = filling
 end
 --@ write
 if state.approval == 'asked' then
@@ -123,6 +137,7 @@ if state.approval == 'asked' then
   call('ZADD', open, ends_ms, approval_id)
   call('ZADD', agent_open, ends_ms, approval_id)
   call('ZADD', key_open, ends_ms, approval_id)
+  call('ZADD', rule_open, ends_ms, approval_id)
   -- Not trimmed here, but when approvals change: no more are pending than the workspace may have open.
   call('XADD', events, '*', 'id', approval_id, 'status', 'pending')
 elseif state.approval_id then
@@ -147,6 +162,7 @@ elseif state.approval_id then
     call('ZREM', open, approval_id)
     call('ZREM', agent_open, approval_id)
     call('ZREM', key_open, approval_id)
+    call('ZREM', rule_open, approval_id)
     call('DEL', approval_call)
     call('PEXPIRE', approval, '2592000000')
     call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', 'consumed')

@@ -70,6 +70,10 @@ SERIES = {
         grows('remit_breaker_trips_total{action="suspend"}', 1),
         grows('remit_breaker_trips_total{action="deny"}', 1),
     ),
+    "RemitApprovalsFilling": (
+        grows('remit_approvals_filling_total{of="rule"}', 1),
+        {'remit_approvals_filling_total{of="rule"}': "3x200"},
+    ),
     "RemitRuleCrowded": (grows("remit_crowded_denials_total", 1), {"remit_crowded_denials_total": "3x200"}),
     "RemitNotScraped": ({"up": "1x200"}, {'remit_decisions_total{result="allowed"}': "5x200"}),
 }

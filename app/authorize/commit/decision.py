@@ -41,6 +41,7 @@ class CommitDecision(Struct, frozen=True):
     diverged: called with each result that shadow policies would have changed, and the result they would have given.
     tripped: called for each denial that fills a breaker, with what that one does.
     crowded: called for each call refused because a rule already tracks as many values or sessions as it may.
+    filling: called for each approval with which something has four fifths of those that it may have open.
     together: sends its calls with those of the same batch; None = each by itself, as it comes.
     """
 
@@ -53,6 +54,7 @@ class CommitDecision(Struct, frozen=True):
     diverged: Callable[[str, str], None] = lambda _result, _would: None
     tripped: Callable[[str], None] = lambda _action: None
     crowded: Callable[[str], None] = lambda _what: None
+    filling: Callable[[str], None] = lambda _what: None
     together: BatchedCalls | None = None
 
     async def __call__(self, question: CommitQuestion) -> CommitAnswer:
@@ -103,6 +105,8 @@ class CommitDecision(Struct, frozen=True):
             self.crowded(reply.crowded)
         if reply.tripped:
             self.tripped(reply.tripped)
+        if reply.filling:
+            self.filling(reply.filling)
         if approval is not None and reply.approval:
             decision = _with_approval(decision, approval, reply)
         if plan.shadow is not None:
@@ -252,6 +256,7 @@ def _add_approval(arguments: CommitArguments, question: CommitQuestion, approval
         keyspace.approvals_open,
         keyspace.agent_approvals(arguments.agent_id),
         keyspace.key_approvals(approval.asker_id),
+        keyspace.rule_approvals(arguments.agent_id, approval.rules[0] if approval.rules else ""),
         keyspace.approval_events,
         keyspace.key(approval.asker_id),
     ]
@@ -265,6 +270,7 @@ def _add_approval(arguments: CommitArguments, question: CommitQuestion, approval
         _asked(question, approval) if approval.step == "ask" else "",
         approval.agent_max,
         approval.workspace_max,
+        approval.rule_max,
         approval.other_reasons,
     ]
     arguments.add_part("approvals", keys, step)

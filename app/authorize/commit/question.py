@@ -24,7 +24,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     asker_id: the key that asked for the approval.
     bound, digest: what the approval binds, and its MAC. hides: whether people see less than that.
     parameters: as people see them; empty = as in the log.
-    agent_max, workspace_max: approvals that may be open at once.
+    agent_max, workspace_max, rule_max: approvals that may be open at once.
     """
 
     step: str
@@ -45,8 +45,9 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     bound: tuple[str, ...] = ()
     hides: bool = False
     parameters: bytes = b""
-    agent_max: int = 100
+    agent_max: int = 500
     workspace_max: int = 10_000
+    rule_max: int = 100
 
 
 class CommitQuestion(Struct, frozen=True, gc=False):

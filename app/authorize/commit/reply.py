@@ -32,6 +32,7 @@ class CommitReply(Struct, frozen=True, gc=False):
     crowded: str = ""
     approval: str = ""
     ends_ms: str = ""
+    filling: str = ""
     tripped: str = ""
     shadow: int = 0
     would: str = ""

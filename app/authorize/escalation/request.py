@@ -42,10 +42,11 @@ _shortened = re.compile(rb'"(sha256|hmac)":').search
 
 
 class Bounds(Struct, frozen=True):
-    """The approvals that may be open at once: of an agent, and of a workspace."""
+    """The approvals that may be open at once: of an agent, of a workspace, and of one rule about an agent."""
 
-    agent: int = 100
+    agent: int = 500
     workspace: int = 10_000
+    rule: int = 100
 
 
 class ApprovalRequest(Struct, frozen=True):
@@ -128,7 +129,9 @@ class ApprovalRequest(Struct, frozen=True):
             current_version=current.record.get("version", "0"), asker_id=key_id,
         )  # fmt: skip
         if current.id != self.ended and named in ("", current.id) and current.covers(asking, self.agent.policy_ids):
-            found = replace(step, approval_id=current.id, asker_id=current.record.get("key_id", ""))
+            asked = current.record
+            rules = tuple(asked.get("rules", "").split())
+            found = replace(step, approval_id=current.id, asker_id=asked.get("key_id", ""), rules=rules)
             if current.is_open(ApprovalStatus.APPROVED, self.now_ms):
                 return replace(found, step="use")
             if current.is_open(ApprovalStatus.PENDING, self.now_ms):
@@ -148,6 +151,7 @@ class ApprovalRequest(Struct, frozen=True):
             parameters=self.parameters,
             agent_max=bounds.agent,
             workspace_max=bounds.workspace,
+            rule_max=bounds.rule,
         )
 
 

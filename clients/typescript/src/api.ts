@@ -2060,7 +2060,7 @@ export interface components {
          * @description The events a webhook can receive.
          * @enum {string}
          */
-        WebhookEvent: "access_request.completed" | "agent.suspended" | "approval.decided" | "approval.expired" | "approval.requested" | "audit.verification_failed" | "decision.denied" | "policy.changed";
+        WebhookEvent: "access_request.completed" | "agent.suspended" | "approval.decided" | "approval.expired" | "approval.requested" | "approvals.filling" | "audit.verification_failed" | "decision.denied" | "policy.changed";
         /**
          * @description How an event is written: as Remit's own JSON, as a message for Slack, or as a card for Teams.
          * @enum {string}
@@ -3429,6 +3429,8 @@ export interface components {
             subject?: string;
             /** @description What rules read of [records](records.md), only if one does. */
             records?: components["schemas"]["RecordRead"][];
+            /** @description Of a call with whose approval four fifths are open of those that may be: `rule`, `agent`, `key` or `workspace` says whose. */
+            filling?: string;
         };
         /** @description What would have been decided if the shadow policies had been enforced, too. */
         ShadowOutcome: {

@@ -13,6 +13,7 @@ import { html, useState } from "../vendor/preact.js";
 
 const EVENTS = [
   "approval.requested",
+  "approvals.filling",
   "approval.decided",
   "approval.expired",
   "agent.suspended",
