@@ -19,6 +19,7 @@ _LAZILY = {
     "create": "app.cli.policy_edits:create_policy",
     "update": "app.cli.policy_edits:update_policy",
     "apply": "app.cli.policy_apply:apply_policies",
+    "bounds": "app.cli.policy_bounds:print_bounds",
     "diff": "app.cli.policy_apply:diff_policies",
     "export": "app.cli.policy_export:export_policies",
     "lint": "app.cli.policy_lint:lint",

@@ -139,16 +139,17 @@ def _few(names: Sequence[str]) -> str:
 def _flip_lines(flip: PolicyFlip, *, is_again: bool) -> Iterator[str]:
     """is_again: whether a flip with these parameters and in this direction was printed before."""
     context = {name: each for name, each in flip.context.items() if name not in _USUAL}
-    beside = f" context {_json(context)}" if context else ""
+    beside = f" context {as_json(context)}" if context else ""
     more = f", as {len(flip.like)} others" if len(flip.like) > 1 else f", as {flip.like[0]}" if flip.like else ""
     at = f", at {flip.at}" if flip.at is not None else ""
-    given = "the same" if is_again else _json(flip.parameters)
+    given = "the same" if is_again else as_json(flip.parameters)
     yield f"{flip.was} → {flip.becomes}  {flip.tool} {given}{beside}{more}{at}"
     yield from (f"  while      {limit}" for limit in flip.limits)
     yield f"  before     {flip.before}"
     yield f"  after      {flip.after}"
 
 
-def _json(value: dict[str, Any]) -> str:
+def as_json(value: dict[str, Any]) -> str:
+    """The values of a call, cut if they are long."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 @click.command("test")
 @click.option("--url", type=ServiceUrl(), help=f"Test what is in force at this service, with the key in {KEY}.")
 @VALUES
+@click.option("--strict", is_flag=True, help="Also fail if a claim (`never`) was tried, but is not proved.")
 @JSON
 @FILES
-def test_policies(url: str | None, values_file: Path | None, as_json: bool, paths: tuple[Path, ...]) -> None:
-    """Run the tests in *.test.yaml files; a folder means all of them in it. Exits with 3 if one fails.
+def test_policies(
+    url: str | None, values_file: Path | None, strict: bool, as_json: bool, paths: tuple[Path, ...]
+) -> None:
+    """Run the tests and claims in *.test.yaml files; a folder means all of them in it. Exits with 3 if one fails.
 
     Limits and sessions are simulated. Every test starts with empty counters and no history. With --url, the policies
     are those in force for the agent there, with its groups there, and not those in the files.
@@ -45,7 +48,7 @@ def test_policies(url: str | None, values_file: Path | None, as_json: bool, path
         print_json([{**_plain(each), "passed": each.passed} for each in found])
     else:
         _print(found)
-    if not all(each.passed for each in found):
+    if not all(each.passed and (each.is_proved or not strict) for each in found):
         raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
@@ -53,11 +56,14 @@ def _run_at(url: str, read: "ReadTests", values: "Values | None") -> "list[TestO
     """The result of each test in a file at a service. Raises FileError, ClickException."""
     import msgspec
 
+    from app.model.claims import ClaimResult
     from app.policy_tools.files.test_run import ActualResult, TestOutcome, tested_agent
 
     with closing(over_http(url, "a key with the scope view")) as api:
         body = {"agent_id": find_agent(api, tested_agent(read, values))["id"], "start": read.file.start}
-        answer = api.call("POST", "/v1/policies/test", body | {"tests": msgspec.to_builtins(read.file.tests)})
+        body |= {"tests": msgspec.to_builtins(read.file.tests), "never": msgspec.to_builtins(read.file.never)}
+        answer = api.call("POST", "/v1/policies/test", body)
+    claims = msgspec.convert(answer["never"], list[ClaimResult])
     return [
         TestOutcome(
             str(read.path),
@@ -67,7 +73,7 @@ def _run_at(url: str, read: "ReadTests", values: "Values | None") -> "list[TestO
             msgspec.convert(each["got"], ActualResult),
         )
         for index, each in enumerate(answer["tests"])
-    ]
+    ] + [TestOutcome.of_claim(read, index, each) for index, each in enumerate(claims)]
 
 
 def _plain(outcome: "TestOutcome") -> dict[str, object]:
@@ -87,7 +93,9 @@ def _print(outcomes: "list[TestOutcome]") -> None:
             click.echo(file)
         name = with_hidden_shown(each.name)
         if each.passed:
-            click.echo(click.style("  ok     ", fg="green") + name)
+            said = "" if each.claim is None else f": {with_hidden_shown(each.claim)}"
+            word, colour = ("ok     ", "green") if each.is_proved else ("tried  ", "yellow")
+            click.echo(f"{click.style(f'  {word}', fg=colour)}{name}{said}")
         else:
             click.echo(click.style("  failed", fg="red") + f" {name} (line {each.line})\n         {each.problem}")
     failed = sum(not each.passed for each in outcomes)

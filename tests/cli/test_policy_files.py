@@ -296,6 +296,39 @@ def test_a_diff_says_what_a_change_means(remit, folder):
     assert "--fail-on needs --meaning" in remit("diff", "policies", "--fail-on", "loosened").stderr
 
 
+def test_bounds_are_those_in_force_or_those_of_files(remit, folder):
+    """Of an agent with the groups that it is in, of a file with those that it names; several arguments are files."""
+    done(remit("apply", "policies"))
+    in_force, in_files = done(remit("bounds", "refund-bot")), done(remit("bounds", "policies"))
+    for shown in (in_force, in_files):
+        assert shown.splitlines()[:2] == ["agent refund-bot", "  bounded    refund.create"]
+    assert ("group" in in_force, "read" in in_force, "  never      read" in in_files) == (False, True, False)
+    [found] = json.loads(done(remit("bounds", "policies", "--json")))
+    assert (found["owner"], found["complete"]) == ("agent refund-bot", True)
+    assert "no such file; several arguments are files" in remit("bounds", "nobody", "refund-bot").stderr
+
+
+def test_a_claim_that_is_tried_and_not_proved_fails_only_if_that_is_asked_for(run_remit, tmp_path):
+    """With the reason beside its name; one that is broken always fails, with the call."""
+    bound = {"type": "parameter_constraint", "tools": ["t"], "parameters": {"f": {"path": {"under": ["/a"]}}}}
+    (tmp_path / "bot.yaml").write_text(json.dumps({"agent": "bot", "policies": [{"name": "p", "rules": [bound]}]}))
+
+    def tested(*options, **call):
+        claim = {"name": "nothing elsewhere", "call": {"tool": "t", "parameters": call}, "result": "allowed"}
+        (tmp_path / "bot.test.yaml").write_text(json.dumps({"never": [claim]}))
+        ran = run_remit(["policy", "test", str(tmp_path), *options], clean_env())
+        return ran.returncode, ran.stdout.splitlines()[1]
+
+    tried = {"f": {"path": {"under": ["/b"]}}}
+    assert tested(**tried)[0] == 0
+    code, line = tested("--strict", **tried)
+    assert code == 3
+    assert line.startswith("  tried  nothing elsewhere: tried ")
+    assert line.endswith(' calls, not a proof: "f" is compared by meaning')
+    assert tested("--strict", f={"type": "number"}) == (0, "  ok     nothing elsewhere: holds")
+    assert tested(f={"minLength": 1}) == (3, "  failed nothing elsewhere (line 1)")
+
+
 def test_files_are_compared_with_files(remit, folder, tenant):
     """Without a store; an owner that has a file on one side only has no policies on the other."""
     other = folder.parent / "other"

@@ -103,3 +103,18 @@ def test_the_command_tests_what_is_in_force_at_a_service(tenant, policy, tmp_pat
     served = run_remit(["policy", "test", str(tmp_path), "--url", tenant.replica.base_url], env)
     assert (served.returncode, served.stdout.splitlines()[-1]) == (3, "0 passed, 1 failed"), served
     assert 'by policy "refunds", rule 1 (rate_limit)' in served.stdout
+
+
+def test_claims_are_judged_about_all_calls(tenant, policy):
+    """By what is in force, or by drafts; a broken one names the call. Tests may be left out, but not both."""
+    claim = {"name": "no", "call": {"tool": "refund"}, "result": "allowed"}
+    body = {"agent_id": "bot", "never": [claim, claim | {"call": {"tool": "delete", "context": {"x": {"min": 1}}}}]}
+    found = tenant.reader.post("/v1/policies/test", json=body).json()
+    assert (found["passed"], found["failed"], found["tests"]) == (0, 0, [])
+    assert [each["holds"] for each in found["never"]] == [False, False]
+    assert found["never"][0]["broken_by"]["tool"] == "refund"
+    none = {"name": "none", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["*"]}]}
+    held = tenant.reader.post("/v1/policies/test", json=body | {"policies": [none]}).json()["never"]
+    assert [(each["holds"], each["because"]) for each in held] == [(True, []), (True, [])]
+    neither = tenant.reader.post("/v1/policies/test", json={"agent_id": "bot"})
+    assert neither.json()["error"]["details"][0]["path"] == "$.tests"

@@ -165,7 +165,7 @@ def test_the_examples_pass_their_tests(run_remit):
 
 
 WRONG = {
-    "no tests": ({"tests": []}, ":1: $.tests: must be a list of 1 to 1000 items"),
+    "no tests": ({"tests": []}, ":1: $.tests: give 1 to 1000 tests, or claims in `never`"),
     "want": ({"tests": [call(want="yes")]}, "$.tests[0].want"),
     "unknown field": ({"tests": [call(when="now")]}, "$.tests[0].call.when: is not a field here"),
     "at": ({"tests": [call(at="soon")]}, "or a span after the start, such as 90s or 5m"),

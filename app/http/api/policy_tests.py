@@ -12,6 +12,7 @@ from app.http.endpoint import endpoint
 from app.http.references import require_references
 from app.model.agents import AgentRef, agent_reference
 from app.model.api_keys import Caller, Scope
+from app.model.claims import Claim, ClaimResult
 from app.model.drafts import with_drafts
 from app.model.explanations import MAX_DRAFTS
 from app.model.fields import Count
@@ -19,10 +20,14 @@ from app.model.policies import Policy
 from app.model.policy_sets import PolicyEntry
 from app.model.text import FieldError
 from app.model.times import parse_time_ms
-from app.policy_tools.files.test_file import DEFAULT_START, MAX_CALLS, MAX_TESTS, PolicyTest
+from app.policy_tools.compare.claims import judge_claim
+from app.policy_tools.compare.combinations import Effort
+from app.policy_tools.files.test_file import DEFAULT_START, MAX_CALLS, MAX_CLAIMS, MAX_TESTS, PolicyTest
 from app.policy_tools.files.test_run import ActualResult, judge_tests
 from app.replica import Services
 from app.validation_messages import refusing_fields
+
+_CLAIM_SECONDS = 2.0
 
 
 class TestPolicies(Body, frozen=True):
@@ -30,6 +35,7 @@ class TestPolicies(Body, frozen=True):
 
     agent_id: The agent, by its id or its alias: all policies that govern it are tested.
     tests: The tests, with up to 10,000 calls in all. Each starts with empty counters and no history.
+    never: Claims: results that no call of some kind ever gets.
     policies: Drafts. A draft with the id of a policy that governs the agent replaces it; one without an id is added.
     start: The time at which each test begins.
     """
@@ -39,12 +45,15 @@ class TestPolicies(Body, frozen=True):
     max_nested: ClassVar[int] = MAX_SET_NESTED
 
     agent_id: AgentRef
-    tests: Annotated[list[PolicyTest], Meta(min_length=1, max_length=MAX_TESTS)]
+    tests: Annotated[tuple[PolicyTest, ...], Meta(max_length=MAX_TESTS)] = ()
+    never: Annotated[tuple[Claim, ...], Meta(max_length=MAX_CLAIMS)] = ()
     policies: Annotated[list[PolicyEntry], Meta(max_length=MAX_DRAFTS)] | UnsetType = UNSET
     start: Annotated[str, Meta(max_length=100, extra_json_schema={"format": "date-time"})] = DEFAULT_START
 
     def __post_init__(self) -> None:
         require_references(self.agent_id, None)
+        if not self.tests and not self.never:
+            raise FieldError("tests", f"give 1 to {MAX_TESTS} tests, or claims in `never`")
         if sum(1 + sum(earlier.times for earlier in test.before) for test in self.tests) > MAX_CALLS:
             raise FieldError("tests", f"have more than {MAX_CALLS} calls in all")
         try:
@@ -69,16 +78,18 @@ class PolicyTestResult(Struct, frozen=True):
 
 
 class PolicyTestResults(Struct, frozen=True):
-    """The results of all tests.
+    """The results of all tests and claims.
 
     passed: How many tests passed.
     failed: How many did not.
     tests: The result of each, in the order of the request.
+    never: What was found about each claim, in the order of the request.
     """
 
     passed: Count
     failed: Count
     tests: list[PolicyTestResult]
+    never: list[ClaimResult]
 
 
 @endpoint(
@@ -90,10 +101,10 @@ class PolicyTestResults(Struct, frozen=True):
     errors=(AgentNotFound,),
 )
 async def run_policy_tests(data: TestPolicies, caller: Caller, services: Services) -> PolicyTestResults:
-    """Run tests against the policies in force, or against drafts.
+    """Run tests, and judge claims, against the policies in force or against drafts.
 
     As `remit policy test` runs those in files: limits and sessions are simulated, so nothing is counted, logged or
-    stored. What takes more than five seconds is answered 503.
+    stored. What takes more than five seconds is answered 503; past two of them a claim is no longer proved.
     """
     called = agent_reference(data.agent_id) or ""
     agent_id = await services.records.agents.id_of(caller.workspace_id, called)
@@ -110,4 +121,9 @@ def _run(policies: Sequence[Policy], data: TestPolicies) -> PolicyTestResults:
         for test, (problem, got) in zip(data.tests, judged, strict=True)
     ]
     passed = sum(each.passed for each in tests)
-    return PolicyTestResults(passed, len(tests) - passed, tests)
+    effort = Effort(seconds=_CLAIM_SECONDS)
+    never = []
+    for claim in data.never:
+        raise_if_cancelled()
+        never.append(judge_claim(policies, claim, effort))
+    return PolicyTestResults(passed, len(tests) - passed, tests, never)

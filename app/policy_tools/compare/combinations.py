@@ -281,7 +281,8 @@ class Combinations:
         ranks = {}
         for each in reads:
             least = each.alone(call)
-            is_free = not each.is_exact and value is not MISSING
+            is_text = all(isinstance(one, str) for one in _several(value))
+            is_free = not each.is_exact and value is not MISSING and (is_text or not each.is_of_texts)
             ranks[each.same] = [rank for rank in each.ranks if rank >= least] if is_free else [each.standing(call)]
         self._effort.spend(prod(map(len, ranks.values())))
         for chosen in product(*ranks.values()):

@@ -46,6 +46,9 @@ BY_MEANING = frozenset(
 )
 """Fields of a constraint that hold or do not, for which values are tried until both were seen."""
 
+OF_TEXTS = BY_MEANING - {"equals", "at_most", "at_least"}
+"""Those that only a text can satisfy."""
+
 _ALWAYS = frozenset({"tools", "when", "unless", "approval"})
 _FIELDS: Mapping[type[Struct], frozenset[str]] = {
     ToolGrant: _ALWAYS,

@@ -25,7 +25,7 @@ from app.pdp.rules.limits import varying_quota
 from app.pdp.rules.sequence import no_session
 from app.pdp.rules.time_based import compile_time_window
 from app.policy_tools.compare.calls import TIME, Call, Place
-from app.policy_tools.compare.known import by_class, by_meaning
+from app.policy_tools.compare.known import OF_TEXTS, by_class, by_meaning
 
 HOLDS, FAILS, LACKS, UNJUDGED = range(4)
 """What a value comes to. A constraint of a rule only holds or fails; in `when` and `unless` it can also lack its value,
@@ -41,7 +41,8 @@ class Read(Struct, frozen=True):
     standing: what a call comes to. alone: what it comes to by the part of which there are classes of values.
     classed, meant: the constraint for which there are classes, and the whole one, from which values are taken.
     is_exact: True if that is all of it. is_hint: True if it is only a part of what the rule reads, to find values by.
-    is_compared: True if the value is compared with another. doubt: why it is not exact.
+    is_compared: True if the value is compared with another. is_of_texts: True if what is not exact holds only of texts.
+    doubt: why it is not exact.
     same: equal for reads that come to the same in every call.
     """
 
@@ -55,6 +56,7 @@ class Read(Struct, frozen=True):
     same: bytes
     is_hint: bool = False
     is_compared: bool = False
+    is_of_texts: bool = False
     doubt: str = ""
     rule: int = -1
 
@@ -103,6 +105,7 @@ def _exact(place: Place, standing: Standing, constraint: Constraint, same: bytes
 
 def _of_constraint(part: str, place: Place, constraint: Constraint) -> Iterator[Read]:
     classed, is_exact = by_class(constraint)
+    meant = {name for name in constraint.given if getattr(classed, name) != getattr(constraint, name)}
     compared = (constraint.equals, constraint.at_most, constraint.at_least)
     operands = [each for each in compared if not isinstance(each, UnsetType)]
     standing, alone = ((_circumstance if part else _condition)(place, each) for each in (constraint, classed))
@@ -117,6 +120,7 @@ def _of_constraint(part: str, place: Place, constraint: Constraint) -> Iterator[
         is_exact=is_exact,
         same=same,
         is_compared=bool(operands),
+        is_of_texts=OF_TEXTS.issuperset(meant),
         doubt=by_meaning(place[1]),
     )
     for exempt in () if isinstance(constraint.exempt, UnsetType) else constraint.exempt:

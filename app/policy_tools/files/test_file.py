@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.agents import Groups, require_groups
+from app.model.claims import Claim
 from app.model.decisions import Result
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.model.times import parse_time_ms
@@ -15,6 +16,7 @@ from app.policy_tools.files.policy_file import decoded, read_text
 
 MAX_TESTS = 1_000
 MAX_CALLS = 10_000
+MAX_CLAIMS = 100
 DEFAULT_START = "2026-11-20T12:00:00Z"
 """The default start of a test: a Friday, at noon UTC."""
 
@@ -99,22 +101,26 @@ class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class TestFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Tests of the policies in some files.
+    """Tests of the policies in some files, and what never happens under them.
 
     policies: Policy files, relative to this one; those in its folder if left out.
     agent: The agent that makes the calls, as the policy files name it; if left out, their only agent.
     groups: The groups that the agent is in; those of its policy file if left out.
     start: The time at which each test begins.
     tests: The tests.
+    never: Claims: results that no call of some kind ever gets.
     """
 
-    tests: Annotated[list[PolicyTest], Meta(min_length=1, max_length=MAX_TESTS)]
+    tests: Annotated[list[PolicyTest], Meta(max_length=MAX_TESTS)] = []
+    never: Annotated[list[Claim], Meta(max_length=MAX_CLAIMS)] = []
     policies: list[_Text] | UnsetType = UNSET
     agent: Name | UnsetType = UNSET
     groups: Groups | UnsetType = UNSET
     start: _Text = DEFAULT_START
 
     def __post_init__(self) -> None:
+        if not self.tests and not self.never:
+            raise FieldError("tests", f"give 1 to {MAX_TESTS} tests, or claims in `never`")
         if self.groups is not UNSET:
             require_groups("groups", self.groups)
         try:

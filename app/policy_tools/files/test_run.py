@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
+from app.model.claims import HOLDS, ClaimResult
 from app.model.decisions import Outcome, Result
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Owner, Policy, off_in_shadow
 from app.model.policy_sets import settle
 from app.model.text import FieldError, with_hidden_shown
 from app.model.times import parse_time_ms
+from app.policy_tools.compare.claims import judge_claim
 from app.policy_tools.files.policy_file import FileError, ReadFile, find_files, read_policy_file
 from app.policy_tools.files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
 from app.policy_tools.files.values import Values
@@ -45,13 +48,35 @@ class ActualResult(Struct, frozen=True, rename="camel"):
 
 
 class TestOutcome(Struct, frozen=True):
-    """The result of one test. problem: the difference from the expectation; None if the test passed."""
+    """The result of one test or claim. problem: the difference from the expectation; None if it passed.
+
+    claim: what was found about a claim: that it holds, or why that is no proof; None for a test.
+    """
 
     file: str
     line: int
     name: str
     problem: str | None
     got: ActualResult | None
+    claim: str | None = None
+
+    @classmethod
+    def of_claim(cls, read: ReadTests, index: int, found: ClaimResult) -> Self:
+        """The outcome of the claim with this place in the file."""
+        line = read.document.line_of(f"$.never[{index}]")
+        broken, problem = found.broken_by, None
+        if broken is not None:
+            call = f"{broken.tool} {_encode(broken.parameters).decode()}"
+            beside = {name: each for name, each in broken.context.items() if name not in ("session", "request")}
+            beside_it = f" context {_encode(beside).decode()}" if beside else ""
+            limits = "".join(f"; while: {each}" for each in broken.limits)
+            problem = with_hidden_shown(f"broken by {call}{beside_it}: {broken.result}: {broken.reason}{limits}")
+        return cls(str(read.path), line, found.name, problem, None, found.in_words)
+
+    @property
+    def is_proved(self) -> bool:
+        """False for a claim of which nothing is proved."""
+        return self.claim is None or self.claim == HOLDS or self.problem is not None
 
     @property
     def passed(self) -> bool:
@@ -105,7 +130,7 @@ class _Stage:
 
 
 def run_tests(read: ReadTests, values: Values | None = None) -> Iterator[TestOutcome]:
-    """The result of each test in a file. values: those that the policy files refer to.
+    """The result of each test and claim in a file. values: those that the policy files refer to.
 
     Raises FileError if the policies cannot be found or read.
     """
@@ -117,6 +142,8 @@ def run_tests(read: ReadTests, values: Values | None = None) -> Iterator[TestOut
     except FieldError as error:
         line = read.document.line_of(f"$.{error.field}")
         raise FileError(f"{read.path}:{line}: $.{error.field}: {error.message}") from None
+    for index, claim in enumerate(read.file.never):
+        yield TestOutcome.of_claim(read, index, judge_claim(policies, claim))
 
 
 def judge_tests(

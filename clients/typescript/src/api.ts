@@ -80,7 +80,7 @@ export interface paths {
     "/v1/policies/test": {
         parameters: {
         };
-        /** Run tests against the policies in force, or against drafts */
+        /** Run tests, and judge claims, against the policies in force or against drafts */
         post: operations["post_policies_test"];
     };
     "/v1/agents/{agent_id}/policies": {
@@ -1614,8 +1614,16 @@ export interface components {
         TestPolicies: {
             /** @description The agent, by its id or its alias: all policies that govern it are tested. `agentId` is accepted, too. */
             agent_id: string;
-            /** @description The tests, with up to 10,000 calls in all. Each starts with empty counters and no history. */
-            tests: components["schemas"]["PolicyTest"][];
+            /**
+             * @description The tests, with up to 10,000 calls in all. Each starts with empty counters and no history.
+             * @default []
+             */
+            tests?: components["schemas"]["PolicyTest"][];
+            /**
+             * @description Claims: results that no call of some kind ever gets.
+             * @default []
+             */
+            never?: components["schemas"]["Claim"][];
             /** @description Drafts. A draft with the id of a policy that governs the agent replaces it; one without an id is added. */
             policies?: components["schemas"]["PolicyEntry"][];
             /**
@@ -1715,6 +1723,28 @@ export interface components {
              * @default allowed
              */
             want?: components["schemas"]["Result"] | components["schemas"]["ExpectedResult"];
+        };
+        /** @description Calls that never get some results: at no time, with no limits free or full, and after nothing. */
+        Claim: {
+            /** @description What it claims. */
+            name: string;
+            /** @description The calls that it is about. */
+            call: components["schemas"]["ClaimedCalls"];
+            /** @description The result, or the results, that none of them gets. */
+            result: components["schemas"]["Result"] | components["schemas"]["Result"][];
+        };
+        /** @description The calls that a claim is about. */
+        ClaimedCalls: {
+            /** @description The tool, `prefix*` or `*`. */
+            tool: string;
+            /** @description What each named parameter is in these calls; all parameters if left out. */
+            parameters?: {
+                [key: string]: components["schemas"]["Constraint"];
+            };
+            /** @description The same for what the caller vouches for. */
+            context?: {
+                [key: string]: components["schemas"]["Constraint"];
+            };
         };
         /** @description The version to restore. */
         RollBack: {
@@ -2910,7 +2940,7 @@ export interface components {
             /** @description What is valid but probably not meant in the policies that were sent. */
             warnings: components["schemas"]["PolicyWarning"][];
         };
-        /** @description The results of all tests. */
+        /** @description The results of all tests and claims. */
         PolicyTestResults: {
             /** @description How many tests passed. */
             passed: number;
@@ -2918,6 +2948,8 @@ export interface components {
             failed: number;
             /** @description The result of each, in the order of the request. */
             tests: components["schemas"]["PolicyTestResult"][];
+            /** @description What was found about each claim, in the order of the request. */
+            never: components["schemas"]["ClaimResult"][];
         };
         /** @description The result of one test. */
         PolicyTestResult: {
@@ -2942,6 +2974,43 @@ export interface components {
             ruleType: string | null;
             /** @description A sentence for people. */
             reason: string;
+        };
+        /** @description What was found about a claim. */
+        ClaimResult: {
+            /** @description The claim's name. */
+            name: string;
+            /** @description True if no call breaks it; false if one does; null if none was found and that is no proof. */
+            holds: boolean | null;
+            /** @description A call that breaks it; null if none was found. */
+            broken_by: components["schemas"]["BreakingCall"] | null;
+            /** @description How many calls were judged. */
+            tried: number;
+            /** @description Why it is no proof; empty otherwise. */
+            because: string[];
+        };
+        /** @description A call that breaks a claim. */
+        BreakingCall: {
+            /** @description The result. */
+            result: components["schemas"]["Result"];
+            /** @description The parameters of the call. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description What the caller vouches for. */
+            context: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description The time of the call; null if it does not matter.
+             */
+            at: string | null;
+            /** @description Which limits are full in this case, and what the session was allowed or not; empty if it is as usual. */
+            limits: string[];
+            /** @description Why it gets the result. */
+            reason: string;
+            /** @description The tool that is called. */
+            tool: string;
         };
         /** @description A version of a policy, and who made it. */
         PolicyVersionView: {

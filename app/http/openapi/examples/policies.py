@@ -1,5 +1,7 @@
 """Policies."""
 
+from typing import Any
+
 from app.http.openapi.examples.subjects import (
     AGENT,
     CHANGED,
@@ -29,6 +31,13 @@ TEST_POLICIES = {
                 "want": "denied",
             }
         ],
+        "never": [
+            {
+                "name": "nobody is paid more than 10000",
+                "call": {"tool": "payment.refund", "parameters": {"amount": {"above": 10000}}},
+                "result": ["allowed", "escalated"],
+            }
+        ],
     }
 }
 POLICY_TEST_RESULTS = {
@@ -47,6 +56,9 @@ POLICY_TEST_RESULTS = {
                 "reason": "Rate limit reached: 2 calls in 3600 s",
             },
         }
+    ],
+    "never": [
+        {"name": "nobody is paid more than 10000", "holds": True, "broken_by": None, "tried": 12, "because": []},
     ],
 }
 COMPARE_POLICIES = {
@@ -67,7 +79,7 @@ COMPARE_POLICIES = {
         ],
     }
 }
-_NEWLY_ALLOWED = {
+_NEWLY_ALLOWED: dict[str, Any] = {
     "from": "denied",
     "to": "allowed",
     "tool": "payment.refund",
