@@ -17,8 +17,7 @@ from app.model.approvals import (
     policies_that_asked,
 )
 from app.model.call_values import CallValue, PlanPlace
-from app.model.decisions import RuleRef
-from app.model.records import RecordRead
+from app.model.decisions import RecordRead, RuleRef
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record, number_of

@@ -9,10 +9,9 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.actors import Actor, Via
 from app.model.call_values import CallValue, PlanPlace
-from app.model.decisions import RuleRef
+from app.model.decisions import RecordRead, RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, several
-from app.model.records import RecordRead
 from app.model.text import Name, require_visible
 
 DEFAULT_SECONDS = 900

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from app.model.api_keys import without_raw_keys
 from app.model.approvals import Person
 from app.model.checkpoints import Finding
-from app.model.decisions import Result, RuleRef, ShadowOutcome
+from app.model.decisions import RecordRead, Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 from app.model.query_fields import (
     AgentFilter,
@@ -23,7 +23,6 @@ from app.model.query_fields import (
     require_span,
     uuid_in,
 )
-from app.model.records import RecordRead
 from app.model.text import CONTAINS_A_KEY, Name
 
 ANY_SHADOW = "any"

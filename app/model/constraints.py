@@ -12,11 +12,11 @@ from app.language.value_paths import ANYWHERE, EACH, require_path
 from app.model.approved_before import ApprovedBefore
 from app.model.command_constraint import CommandConstraint
 from app.model.context_roots import CWD
+from app.model.fields import Scalar
 from app.model.meaning_constraints import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
 from app.model.text import FieldError, Name, require_visible
 
 MAX_COUNT = 1 << 20
-Scalar = str | int | float | bool | None
 Pattern = Annotated[str, Meta(max_length=MAX_REGEX_LENGTH, extra_json_schema={"format": "re2"})]
 Scalars = Annotated[list[Scalar], Meta(min_length=1, max_length=100)]
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]

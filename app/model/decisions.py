@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from app.model.decision_codes import ApprovalMisfit, DecisionCode
-from app.model.fields import Count, Timestamp, Uuid
+from app.model.fields import Count, Scalar, Timestamp, Uuid
 
 DEFAULT_ACTION = "authorize"
 MAX_CALLS = 1_000
@@ -20,6 +20,17 @@ class Result(StrEnum):
     ALLOWED = "allowed"
     DENIED = "denied"
     ESCALATED = "escalated"
+
+
+class RecordRead(Struct, frozen=True, rename="camel"):
+    """What a rule read of a record.
+
+    of: The record's name, as the rule has it.
+    fields: Those of the rule's fields that it has; null if no such record was found.
+    """
+
+    of: str
+    fields: dict[str, Scalar] | None
 
 
 class Idempotency(Struct, frozen=True):

@@ -7,10 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.agents import AgentStatus, Groups
 from app.model.decision_codes import DecisionCode, NextAction
-from app.model.decisions import ApprovalRef, Result, RuleRef, ShadowOutcome
+from app.model.decisions import ApprovalRef, RecordRead, Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, DisplayName, Id, Timestamp, Uuid
 from app.model.policies import PolicyKind, PolicyMode
-from app.model.records import RecordRead
 
 MAX_DRAFTS = 50
 Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]

@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from app.model.text import Name, VisibleLines
 
+Scalar = str | int | float | bool | None
 Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]

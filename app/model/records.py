@@ -9,7 +9,8 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from app.model.constraints import Scalar, Scalars, require_name
+from app.model.constraints import Scalars, require_name
+from app.model.fields import Scalar
 from app.model.text import FieldError, ToolName, require_tool_name, require_visible
 
 MAX_RECORDS = 16
@@ -99,17 +100,6 @@ class RecordConstraint(Struct, frozen=True, rename="camel", forbid_unknown_field
     @property
     def seconds(self) -> int:
         return _HOUR if isinstance(self.within_seconds, UnsetType) else self.within_seconds
-
-
-class RecordRead(Struct, frozen=True, rename="camel"):
-    """What a rule read of a record.
-
-    of: The record's name, as the rule has it.
-    fields: Those of the rule's fields that it has; null if no such record was found.
-    """
-
-    of: str
-    fields: dict[str, Scalar] | None
 
 
 def require_reported(records: Mapping[str, Mapping[str, Scalar]]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from app.model.api_keys import without_raw_keys
-from app.model.constraints import Scalar
+from app.model.fields import Scalar
 from app.model.text import with_hidden_shown
 from app.redaction.credentials import RUN, without_credentials
 from app.redaction.text import without_named_values

@@ -10,11 +10,10 @@ from app.language.ambiguous import Ambiguous
 from app.language.value_paths import ValuePath
 from app.model.agents import Agent
 from app.model.approvals import DEFAULT_TERMS
-from app.model.decisions import AuthorizeRequest, Outcome, Result
+from app.model.decisions import AuthorizeRequest, Outcome, RecordRead, Result
 from app.model.drafts import id_if_stored
 from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
 from app.model.policies import Policy
-from app.model.records import RecordRead
 from app.model.rule import Rule
 from app.pdp.trace import PolicyTrace, RuleTrace, Trace
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from app.model.constraints import Constraint, Scalar
+from app.model.constraints import Constraint
+from app.model.fields import Scalar
 
 JsonSchema = dict[str, Any] | bool
 _ALL_TYPES = frozenset({"string", "number", "boolean", "null", "array", "object"})

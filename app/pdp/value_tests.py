@@ -13,7 +13,8 @@ from app.language.ambiguous import Ambiguous
 from app.language.email_domains import canonical_email_domain
 from app.language.hosts import canonical_host, canonical_pattern, host_matcher, origin_of
 from app.language.schemas.patterns import compile_regex, may_take
-from app.model.constraints import Constraint, JsonType, Scalar
+from app.model.constraints import Constraint, JsonType
+from app.model.fields import Scalar
 from app.model.meaning_constraints import HostConstraint
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
 

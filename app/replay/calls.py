@@ -12,9 +12,8 @@ from app.language.value_paths import EACH
 from app.model.call_values import SHORTENED
 from app.model.constraints import REQUEST
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Result, RuleRef, ShadowOutcome
+from app.model.decisions import RecordRead, Result, RuleRef, ShadowOutcome
 from app.model.outcomes import CallStatus
-from app.model.records import RecordRead
 from app.model.rule import Read, Rule, constraint_reads
 from app.model.rules import recorded_code
 from app.model.times import parse_time_ms

@@ -28,6 +28,7 @@ NAMES = {
     "remit-policies-apply": "a man page of `remit`",
     "remit-command-line": "an example of a client at an identity provider",
     "remit-admins": "a group there",
+    "remit-approvers": "a group there",
     "remit-checkpoint": "an object in a cluster",
     "remit-metrics": "memory that processes share",
     "remit-witness": "what the witness calls itself in headers",

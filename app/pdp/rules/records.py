@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from app.language.spellings import Spellings
 from app.language.value_paths import ValuePath
-from app.model.decisions import AuthorizeRequest, Outcome
+from app.model.decisions import AuthorizeRequest, Outcome, RecordRead
 from app.model.plans import FieldTests, RecordCheck
-from app.model.records import RecordConstraint, RecordField, RecordRead, digest, fits, token
+from app.model.records import RecordConstraint, RecordField, digest, fits, token
 from app.model.rules import ParameterConstraint
 from app.pdp.clauses import clipped, listed
 from app.pdp.constraints import IsSecret
