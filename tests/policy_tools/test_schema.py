@@ -30,7 +30,7 @@ LOOSER = {
     "bounds that exclude each other": "nothing can satisfy it",
     "names of values": r"`\[`, `\]` and `\*` stand only|has an empty part|names more than",
     "a parameter with its kind": "names a parameter, without",
-    "every value": r"goes with the name `\\*\\*`|`\\*\\*` is every value|`\\*\\*` can have",
+    "every value": r"goes with the name `\*\*`|`\*\*` is every value|`\*\*` can have",
     "a limit for many values": "stands for many values",
     "a schema in the file": "is not a JSON Schema of|must be https://json-schema.org|is not accepted|leads to no",
     "addresses, networks, hosts": "not an? (IP address or network|host name)|no domain|more than a host|no mailboxes",
