@@ -43,6 +43,26 @@ def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(policy, vi
     page.locator(".cm-line").get_by_text('"paper.find"').wait_for()
 
 
+def test_of_fields_of_which_one_must_be_given_the_first_is_there(scene, visit):
+    """A new limit has a window. Directories are a list, and those that the context names are JSON."""
+    folders = ["/srv/papers", "/srv/notes"]
+    paths = {"a": {"path": {"under": folders}}, "b": {"path": {"under": [{"context": "project"}, "/tmp"]}}}
+    rules = [{"type": "parameter_constraint", "tools": ["paper.read"], "parameters": paths}]
+    body = {"agent_id": "research-bot", "name": "Folders", "rules": rules}
+    made = scene.tenant.admin.post("/v1/policies", json=body).json()["id"]
+    page = visit("policies").open(f"/console/policies/{made}", "Folders")
+    under = page.get_by_label("Under", exact=True)
+    under.first.wait_for()
+    assert [each.input_value() for each in under.all()] == [
+        "/srv/papers, /srv/notes",
+        '[{"context":"project"},"/tmp"]',
+    ]
+    page.get_by_label("Type of rule").first.select_option("rate_limit")
+    page.get_by_label("Window seconds").wait_for()
+    assert page.get_by_label("Max calls").count() == 1
+    assert scene.tenant.admin.delete(f"/v1/policies/{made}").status_code == 204
+
+
 def test_an_allowlist_that_fences_another_is_made_a_grant(scene, visit):
     """The warning names the cure and the form has its button; a grant is offered no allowlist, a guardrail no grant."""
     fences = [{"type": "tool_allowlist", "tools": [tool]} for tool in ("paper.read", "paper.list")]

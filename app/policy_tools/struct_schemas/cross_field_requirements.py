@@ -91,7 +91,7 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
     PolicyEntry.__name__: RULES_OF_A_KIND,
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: EITHER_KIND,
-    HostConstraint.__name__: {"minProperties": 1},
+    HostConstraint.__name__: {"anyOf": [{"required": [name]} for name in ("in", "networks", "notNetworks")]},
     CallSequence.__name__: {
         "anyOf": [
             {"required": ["forbiddenAfter"], "properties": {"once": {"not": {"enum": [True]}}}},

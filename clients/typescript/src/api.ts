@@ -934,7 +934,7 @@ export interface components {
             networks?: string[];
             /** @description Networks in which an address must not lie, even if it is one of the others. Here, too, a name cannot be judged unless `in` has it. */
             notNetworks?: string[];
-        };
+        } | unknown | unknown | unknown;
         /** @description One plain mail address in one of these domains. */
         EmailDomainConstraint: {
             /** @description Domains; `*.corp.com` is every domain below corp.com. */

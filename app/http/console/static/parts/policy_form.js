@@ -110,10 +110,10 @@ export function blank(root, given, depth = 0) {
   if (schema.enum) return schema.enum[0];
   if (schema.properties && depth < 6)
     return Object.fromEntries(
-      (schema.required ?? []).map((/** @type {string} */ name) => [
-        name,
-        blank(root, schema.properties[name], depth + 1),
-      ]),
+      // Of fields of which one must be given, the first is the usual one.
+      [...(schema.required ?? []), ...((schema.oneOf ?? schema.anyOf)?.[0]?.required ?? [])].map(
+        (/** @type {string} */ name) => [name, blank(root, schema.properties[name], depth + 1)],
+      ),
     );
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (type === "array") return [];

@@ -20,8 +20,7 @@ export function inWords(rule) {
     parameter_constraint: () =>
       `${some}: ${[constraints({ ...rule.parameters, ...prefixed(rule.context) }), rule.record && recordInWords(rule.record)].filter(Boolean).join("; ")}`,
     parameter_schema: () => `${some}: parameters match a schema`,
-    rate_limit: () =>
-      `${some}: at most ${rule.rateLimit.maxCalls} calls ${span(rule.rateLimit)}${per(rule.rateLimit)}`,
+    rate_limit: () => `${some}: at most ${rule.rateLimit.maxCalls} calls ${span(rule.rateLimit)}${per(rule.rateLimit)}`,
     budget: () =>
       `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} ${span(rule.budget)}${per(rule.budget)}`,
     sequence: () =>
@@ -36,9 +35,7 @@ export function inWords(rule) {
 
 /** @param {{windowSeconds?: number, calendar?: string, timezone?: string}} limit */
 const span = (limit) =>
-  limit.calendar
-    ? `a ${limit.calendar} (${limit.timezone ?? "UTC"})`
-    : `in ${duration(Number(limit.windowSeconds))}`;
+  limit.calendar ? `a ${limit.calendar} (${limit.timezone ?? "UTC"})` : `in ${duration(Number(limit.windowSeconds))}`;
 
 /** @param {{per?: string[]}} limit */
 const per = (limit) => (limit.per?.length ? ` for each ${limit.per.join(" and ")}` : "");
@@ -74,7 +71,11 @@ const TESTS = {
   notRegex: (value) => `does not match ${value}`,
   absent: () => "is absent",
   path: (value) =>
-    [value.under && `is under ${value.under.map(directory).join(", ")}${value.ignoreCase ? " in any letter case" : ""}`, value.notAmong && `has no ${value.notAmong.join(", ")}`]
+    [
+      value.under &&
+        `is under ${value.under.map(directory).join(", ")}${value.ignoreCase ? " in any letter case" : ""}`,
+      value.notAmong && `has no ${value.notAmong.join(", ")}`,
+    ]
       .filter(Boolean)
       .join(" and "),
   command: (value) =>

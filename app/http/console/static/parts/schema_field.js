@@ -41,18 +41,25 @@ export function SchemaField(props) {
     return html`<label class="check" title=${schema.description}><input type="checkbox" checked=${value === true} onChange=${(/** @type {any} */ event) => set(event.target.checked)} /> ${named}${after}</label>`;
   if (type === "integer" || type === "number")
     return html`<label title=${schema.description}>${named}<input inputmode="decimal" value=${String(value ?? "")} onInput=${(/** @type {any} */ event) => set(numberOf(event.target.value))} />${after}</label>`;
+  const items = type === "array" && itemType(schema.items);
   if (
-    type === "array" &&
-    ["string", "integer"].includes(schema.items?.type) &&
-    !(value ?? []).some((/** @type {unknown} */ each) => /,|^\s|\s$/.test(String(each)))
+    ["string", "integer"].includes(items) &&
+    !(value ?? []).some(
+      (/** @type {unknown} */ each) =>
+        /** @type {any} */ (each)?.constructor === Object || /,|^\s|\s$/.test(String(each)),
+    )
   )
-    return html`<label title=${schema.description} class="wide-field">${named}<${ListInput} value=${value ?? []} set=${set} whole=${schema.items.type === "integer"} />${after}</label>`;
+    return html`<label title=${schema.description} class="wide-field">${named}<${ListInput} value=${value ?? []} set=${set} whole=${items === "integer"} />${after}</label>`;
   if (type === "object" && schema.additionalProperties && typeof schema.additionalProperties === "object")
     return html`<${Named} ...${props} schema=${schema} />`;
   if (type === "string")
     return html`<label title=${schema.description}>${named}<input value=${value ?? ""} onInput=${(/** @type {any} */ event) => set(event.target.value)} />${after}</label>`;
   return html`<label title=${schema.description} class="wide-field">${named}<${JsonInput} value=${value} set=${set} />${after}</label>`;
 }
+
+/** The type of a list's items; of several, a text if it may be one. @param {any} items */
+const itemType = (items) =>
+  items?.type ?? items?.anyOf?.find((/** @type {any} */ each) => each.type === "string")?.type;
 
 /** The number that a text is in JSON, else the text, for the service to refuse. @param {string} text */
 const numberOf = (text) =>
