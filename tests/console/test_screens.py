@@ -23,6 +23,7 @@ SCREENS = [
     ("/console/agents/refund-bot", "Refund bot", ["view"]),
     ("/console/agents/hostile", "<img src=x", ["view"]),
     ("/console/agents/research-bot?tab=limits", "Research bot", ["policies"]),
+    ("/console/agents/refund-bot?tab=bounds", "Refund bot", ["view"]),
     ("/console/agents/refund-bot?tab=policies", "Refund bot", ["policies"]),
     ("/console/agents/refund-bot?tab=decisions", "Refund bot", ["view"]),
     ("/console/policies", "Policies", ["view"]),

@@ -61,6 +61,7 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   };
   return html`<${Confirm} title=${policy ? "Save a new version" : "Create the policy"} button=${mode === "shadow" ? "Save as shadow" : "Save"} reason=${policy ? "needed" : "wanted"} close=${close} act=${save}>
     ${theirs ? html`<p class="note">Somebody else saved version ${theirs.version} meanwhile. Saving now replaces it.</p><${ThreeWay} base=${before} theirs=${written(theirs)} mine=${after} />` : html`<${Diff} before=${before} after=${after} />`}
+    ${owner.agentId && html`<${Later} load=${() => import("./meaning.js")} name="Meaning" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`}
     ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
     ${owner.agentId && kept(owner.agentId).trim() && html`<${Later} load=${() => import("./policy_tests.js")} name="TestsInShort" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} />`}
     ${

@@ -6,7 +6,7 @@ import { Icon } from "../icons.js";
 import { agents, policies, PolicyName } from "../names.js";
 import { AgentChanges, AgentDecisions, AgentLimits, AgentPolicies, AgentTools } from "../parts/agent_tabs.js";
 import { Confirm } from "../parts/confirm.js";
-import { Problem, Skeleton } from "../parts/loading.js";
+import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Pill, Tag, Text } from "../parts/text.js";
 import { lacks } from "../session.js";
@@ -16,6 +16,11 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 /** @type {Record<string, [string, Function]>} */
 const TABS = {
   tools: ["Tools", AgentTools],
+  bounds: [
+    "Bounds",
+    (/** @type {{agent: Agent}} */ { agent }) =>
+      html`<${Later} load=${() => import("../parts/meaning.js")} name="AgentBounds" agent=${agent} />`,
+  ],
   limits: ["Limits", AgentLimits],
   policies: ["Policies", AgentPolicies],
   decisions: ["Decisions", AgentDecisions],
