@@ -223,5 +223,34 @@ async def claude_can_use_tool(remit, agent, ran, **options):
     return said.message
 
 
+async def litellm(remit, agent, ran, **options):
+    """The gateway's own check of a call, with all its hooks; the server behind it would be asked next."""
+    import litellm
+    from litellm.exceptions import GuardrailRaisedException
+    from litellm.proxy._experimental.mcp_server.mcp_server_manager import MCPServer, MCPServerManager
+    from litellm.proxy._types import UserAPIKeyAuth
+    from litellm.proxy.proxy_server import proxy_logging_obj
+
+    from remit_client.litellm import RemitGuardrail
+
+    names = {"desk.refund_create": "refund_create"}
+    litellm.callbacks = [RemitGuardrail(remit, guardrail_name="remit", tool_name=names, **options)]
+    try:
+        await MCPServerManager().pre_call_tool_check(
+            name="refund_create",
+            arguments=PARAMETERS,
+            server_name="desk",
+            user_api_key_auth=UserAPIKeyAuth(key_alias=agent),
+            proxy_logging_obj=proxy_logging_obj,
+            server=MCPServer(server_id="d", name="desk", transport="stdio", command="true"),
+        )
+    except GuardrailRaisedException as refusal:
+        return str(refusal)
+    finally:
+        litellm.callbacks = []
+    ran.append(1)
+    return "paid"
+
+
 RAISING = [langchain, langchain_sync, openai_agents, openai_agents_protected, pydantic_ai, google_adk]
-ANSWERING = [fastmcp, claude_hook, claude_can_use_tool]
+ANSWERING = [fastmcp, litellm, claude_hook, claude_can_use_tool]

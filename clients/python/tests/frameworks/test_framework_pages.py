@@ -9,6 +9,7 @@ PAGES = [
     "fastmcp.md",
     "google-adk.md",
     "langchain.md",
+    "litellm.md",
     "mcp.md",
     "openai-agents.md",
     "pydantic-ai.md",
