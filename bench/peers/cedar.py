@@ -10,7 +10,8 @@ has asked for, is therefore kept, compared, and bound to the call, by the progra
 
 What the policies of Remit say and Cedar cannot, and what stands there instead, always in Cedar's favour:
 - a person is asked: `when { context.approved }`; the program asks again with it to learn whether a yes would help
-- `fromRequest`: `context.named`; `approvedBefore`: `context.known`
+- `fromRequest`, and the patterns of a request to invite: `context.named`; `approvedBefore`: `context.known`
+- how often a page may be opened in a session: nothing counts
 - `*` in a tool's name: the names are written out; a scope has no patterns
 - null: the parameter is left out
 - numbers: four decimals and 15 digits before them; what does not fit is no value, so the call is denied
@@ -19,6 +20,7 @@ What the policies of Remit say and Cedar cannot, and what stands there instead, 
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -34,6 +36,11 @@ DECIMALS, DIGITS = 4, 15
 REMEMBERED = {"invite_user_to_slack": ("user", "user_email")}
 NAMED = {"get_webpage": "url", "invite_user_to_slack": "user"}
 """The parameters that are remembered, and those that may stand in the request."""
+_invites = re.compile(r"\b(invite|add)\b", re.IGNORECASE).search
+_refuses = re.compile(
+    r"\b(never|not|cannot|no|none|nobody|without|except|unless|stop|cancel|remove|revoke|instead)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+).search
 
 
 class Inexpressible(Exception):
@@ -111,7 +118,8 @@ class Around:
 
     def _facts(self, tool: str, parameters: dict[str, Any], request: str) -> dict[str, bool]:
         return {
-            "named": _stands_in(request, parameters.get(NAMED.get(tool, ""))),
+            "named": _stands_in(request, parameters.get(NAMED.get(tool, "")))
+            and (tool != "invite_user_to_slack" or bool(_invites(request) and not _refuses(request))),
             "known": tool in REMEMBERED and _targets(tool, parameters) in self._known,
         }
 
