@@ -127,14 +127,16 @@ def checkout(tmp_path):
 
 @pytest.mark.slow
 def test_a_pull_request_is_told_what_changes_and_what_flips(run, checkout, tenant, tmp_path):
-    """In one comment and in the summary of the job; nothing is changed until it is merged."""
+    """In one comment and in the summary of the job; the last step says no, as something is newly allowed."""
     before = tenant.admin.get("/v1/policies").json()
 
-    assert run("review") == [0, 0, 0, 0, 0], run.printed
+    assert run("review") == [0, 0, 0, 0, 0, 3], run.printed
 
     told = (tmp_path / "commented").read_text()
     assert "rules[1].parameters.amount.max  20 → 50" in told
     assert ": 1 call flips**" in told
+    assert 'denied → allowed  refund.create {"amount":21}' in told
+    assert "Nothing else changes: 2 kinds of tools" in told
     assert "| 1 | denied | **allowed** | <code>refund&#46;create</code> |" in told
     assert (tmp_path / "summary").read_text() == told
     asked = (tmp_path / "asked").read_text()
@@ -145,7 +147,7 @@ def test_a_pull_request_is_told_what_changes_and_what_flips(run, checkout, tenan
     assert tenant.admin.get("/v1/policies").json()[0]["version"] == 2
     change = tenant.admin.get("/v1/changes").json()[0]
     assert (change["actorName"], change["reason"]) == ("deploy", "org/repository@0badcafe")
-    assert run("review") == [0, 0, 0, 0, 0], run.printed
+    assert run("review") == [0, 0, 0, 0, 0, 0], run.printed
     assert "Nothing changes." in (tmp_path / "commented").read_text()
 
 
