@@ -61,6 +61,13 @@ PDP = [
         "of several policies with one result the first is named",
     ),
     Mutant(
+        "calendars-without-a-clock",
+        "app/pdp/compiled.py",
+        "isinstance(quota, VaryingQuota) and quota.counted is not None",
+        "False",
+        "a plan with a limit by the calendar holds for its minute",
+    ),
+    Mutant(
         "limits-per-key-shared",
         "app/pdp/decide.py",
         "settled_quotas(view.varying, request, key_id, now_us)",
@@ -157,8 +164,8 @@ AUTHORIZE = [
     Mutant(
         "one-call-more",
         "app/authorize/commit/quotas.py",
-        "newest_spared = quota.max_calls - 1 if",
-        "newest_spared = quota.max_calls if",
+        "return quota.max_calls - 1 if",
+        "return quota.max_calls if",
         "a limit admits its maximum",
     ),
     Mutant(
