@@ -134,7 +134,7 @@ class Logged:
             **owner,
         )
         held = [each async for each in self.policies.each(self.id) if each.owner == task.owner]
-        policies = None if draft is None else drafted(task, held)
+        policies = None if draft is None else drafted(task.policies, task.owner, held)
         replay = Replay(task, await self.history(), policies, REDACTOR.is_secret)
         if gone_ms is not None:
             replay.begin_in_doubt(gone_ms)
