@@ -52,9 +52,6 @@ NO_SUCH_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONA
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 """What the system answers if this program has too much open."""
 
-BUSY_SHARE = 0.5
-"""The share of a timeout that the program may take for itself; with more, an answer could hardly have come in time."""
-
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")
 
@@ -176,22 +173,14 @@ class Settings:
         """
         return 1 + max(self.retries, retries) if call.repeatable else 1
 
-    def unreachable(self, error: Exception, lost_seconds: float = 0.0) -> RemitError:
-        """The error for no answer. Its message may contain addresses from the cause, never headers.
-
-        lost_seconds: for how long this program was too busy to send the request or read the answer.
-        """
+    def unreachable(self, error: Exception) -> RemitError:
+        """The error for no answer. Its message may contain addresses from the cause, never headers."""
         if isinstance(error, httpx.PoolTimeout):
             return NotAnOutage(
                 f"More calls than this client has connections to {self.base} were waiting for one. Raise `limits` in "
                 "http_options, or make fewer calls at once."
             )
         if isinstance(error, httpx.TimeoutException | TimeoutError):
-            if lost_seconds > self.timeout * BUSY_SHARE:
-                return NotAnOutage(
-                    f"This program was too busy with other things to ask Remit at {self.shown} in time, or to read its "
-                    "answer."
-                )
             return self.late()
         if wrong := _wrong_certificate(error):
             return MalformedAnswer(
@@ -215,7 +204,8 @@ class Settings:
         """The error for an answer that did not come in time."""
         return NotAnOutage(
             f"Remit at {self.shown} did not answer within {self.timeout:g} s (connecting: {self.connect_timeout:g} s). "
-            "Check that it is healthy (GET /readyz), or raise timeout."
+            "Check that it is healthy (GET /readyz) and that this program is not too busy to read the answer, or raise "
+            "timeout."
         )
 
     def too_large(self, call: Call[Any]) -> MalformedAnswer:

@@ -13,7 +13,6 @@ import httpx
 
 HttpClient = httpx.AsyncClient
 pause = anyio.sleep
-TICK_S = 0.05
 
 
 def over_socket(path: str | None) -> dict[str, Any]:
@@ -27,45 +26,18 @@ def deadline(seconds: float) -> AbstractContextManager[Any]:
 
 
 class Watch:
-    """Measures how long a request had to wait for this program instead of the network.
-
-    until: the deadline, by time.monotonic().
-    """
+    """The time that a request still has. until: when it ends, by time.monotonic()."""
 
     def __init__(self, until: float) -> None:
         self.until = until
-        self._lost = 0.0
-        self._due = until
-        self._loop = _loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._begin()
 
     def left(self) -> float:
         """Seconds until the deadline; negative if it has passed."""
         return self.until - time.monotonic()
 
     def waiting(self) -> AbstractContextManager[Any]:
-        """A block that waits for the network, and raises TimeoutError at the deadline."""
+        """A block that raises TimeoutError at the deadline."""
         return deadline(self.left())
-
-    def lose(self, seconds: float) -> None:
-        """Count time in which the request waited for others of this client."""
-        self._lost += seconds
-
-    def stop(self) -> float:
-        """End the measurement: the seconds in which the loop was busy, or the request waited for others."""
-        if self._timer is not None:
-            self._timer.cancel()
-        return self._lost + max(0.0, time.monotonic() - min(self._due, self.until))
-
-    def _begin(self) -> None:
-        if self._loop is not None:
-            self._due = time.monotonic() + TICK_S
-            self._timer = self._loop.call_later(TICK_S, self._tick)
-
-    def _tick(self) -> None:
-        self._lost += max(0.0, time.monotonic() - self._due)
-        self._begin()
 
 
 class ClientPerLoop:

@@ -92,13 +92,11 @@ class PlainConnections(AsyncConnections):
     async def _take_place(self, limit: asyncio.Semaphore, watch: Watch) -> None:
         """Be one of the requests under way. Raises PoolTimeout."""
         if limit.locked():
-            began = time.monotonic()
             try:
                 with watch.waiting():
                     await limit.acquire()
             except TimeoutError:
                 raise httpx.PoolTimeout(TOO_MANY) from None
-            watch.lose(time.monotonic() - began)
         else:
             await limit.acquire()
 

@@ -32,11 +32,9 @@ class Connections:
         try:
             answer = self._answer(call, headers, content, watch)
         except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # UnicodeError: not a valid host name
-            raise settings.unreachable(error, watch.stop()) from error
+            raise settings.unreachable(error) from error
         except (RuntimeError, httpx.StreamError) as error:
             raise settings.interrupted(error) from error
-        finally:
-            watch.stop()
         if watch.left() < 0:
             raise settings.late()
         settings.require_answer_to(answer, request_id)

@@ -83,21 +83,18 @@ class PlainConnections(Connections):
         until = min(watch.until, time.monotonic() + self._settings.connect_timeout)
         url = self._settings.authorize_url
         host, port = host_and_port(url)
-        with watch.waiting():
-            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         failed: OSError | None = None
         for place, (family, kind, protocol, _, address) in enumerate(addresses):
             opened = socket.socket(family, kind, protocol)
             try:
                 # An address that does not answer leaves time for the ones after it.
                 opened.settimeout(_left(until) / (len(addresses) - place))
-                with watch.waiting():
-                    opened.connect(address)
+                opened.connect(address)
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if url.scheme != "https":
                     return _Connection(opened)
-                with watch.waiting():
-                    return _Connection(self._secured(opened, host, until))
+                return _Connection(self._secured(opened, host, until))
             except BaseException as error:
                 opened.close()
                 if not isinstance(error, OSError) or isinstance(error, ssl.SSLError):
@@ -127,8 +124,7 @@ class _Connection:
         sent_whole = self._send(request, watch)
         while True:
             self._socket.settimeout(_left(watch.until))
-            with watch.waiting():
-                data = self._socket.recv(CHUNK)
+            data = self._socket.recv(CHUNK)
             answer = self._reader.feed(data)
             if answer is not None:
                 self.stays_open, self._idle_since = self._reader.can_go_on and sent_whole, time.monotonic()
@@ -143,8 +139,7 @@ class _Connection:
         """
         self._socket.settimeout(_left(watch.until))
         try:
-            with watch.waiting():
-                self._socket.sendall(request)
+            self._socket.sendall(request)
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
