@@ -370,6 +370,23 @@ EARNED = {
         [policy(sequence("refund.create", forbiddenAfter=["mail.send", "mial.*"]), kind="guardrail")],
         (Code.UNKNOWN_TOOL, "$.rules[0].sequence.forbiddenAfter[1]"),
     ),
+    "a record of a tool that nobody knows": (
+        [
+            policy(
+                {
+                    "type": "parameter_constraint",
+                    "tools": ["refund.create"],
+                    "record": {
+                        "of": "order:{parameters.order}",
+                        "from": ["refund.list", "refund.raed"],
+                        "fields": {"status": {"enum": ["delivered"]}},
+                    },
+                },
+                kind="guardrail",
+            )
+        ],
+        (Code.UNKNOWN_TOOL, "$.rules[0].record.from[1]"),
+    ),
     "what must come first waits for itself": (
         [policy(sequence("refund.*", requiresBefore=["refund.list"]), kind="guardrail")],
         (Code.SEQUENCE_NEVER_BEGINS, "$.rules[0].sequence.requiresBefore"),

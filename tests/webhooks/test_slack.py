@@ -200,3 +200,16 @@ def test_a_card_reads_well():
         "amount = 900",
     ]
     assert "actions" not in teams_message("webhook.test", {"workspaceId": "ws"})["attachments"][0]["content"]
+
+
+def test_people_read_what_records_say():
+    """A line for each record; what was not found is named, too."""
+    records = [
+        {"of": "reservation:{parameters.id}", "fields": {"cabin": "basic_economy"}},
+        {"of": "customer", "fields": None},
+    ]
+    told = json.dumps(message({"id": "4WQ150"}, records=records))
+    assert "What records say" in told
+    assert "reservation:{parameters.id}: {" in told
+    assert "basic_economy" in told
+    assert "customer: nothing" in told

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, islice
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from app.model.policies import Policy, PolicyKind
 from app.model.rule import Rule
@@ -291,6 +291,8 @@ def _patterns_of(rule: PolicyRule) -> Iterator[tuple[str, str]]:
             ("sequence.forbiddenAfter", rule.sequence.forbidden),
             ("sequence.requiresBefore", rule.sequence.required),
         ]
+    if isinstance(rule, ParameterConstraint) and not isinstance(rule.record, UnsetType):
+        lists.append(("record.from", rule.record.from_))
     yield from ((f"{name}[{place}]", pattern) for name, patterns in lists for place, pattern in enumerate(patterns))
 
 
