@@ -243,3 +243,22 @@ def test_mine_shows_what_the_visitor_may_decide(visit, scene):
     cards[0].wait_for()
     for each in ids:
         scene.tenant.reader.post(f"/v1/approvals/{each}/cancel", json={})
+
+
+def test_a_shell_line_is_marked_by_its_program(visit, scene):
+    """Which usual one it looks like; no letters of the whole line are held against a program's name."""
+    agent = scene.tenant.new_agent(name="Coding bot")["id"]
+    allowed = {"root": {"context": "project"}, "allow": [{"run": ["ls"], "flags": "usual", "paths": "inside"}]}
+    judged = {"type": "parameter_constraint", "tools": ["Bash"], "parameters": {"command": {"command": allowed}}}
+    scene.tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["Bash"]}, {**judged, "effect": "escalate"})
+
+    def call(line):
+        where = {"cwd": "/w/shop", "project": "/w/shop"}
+        return scene.tenant.authorize(agent, "Bash", parameters={"command": line}, context=where)
+
+    assert [call(f"ls -la {folder}")["result"] for folder in ("src", "docs", "tests")] == ["allowed"] * 3
+    asked = call("1s -la src")["approval"]["id"]
+    page = visit("approve").open(f"/console/approvals/{asked}", "Approval")
+    page.get_by_text("looks like ls (3 calls)").wait_for()
+    assert page.locator("dd mark").count() == 0
+    scene.tenant.reader.post(f"/v1/approvals/{asked}/cancel", json={})

@@ -78,7 +78,9 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
       ? undefined
       : usual.data?.values.find((each) => each.path === row.path || each.path === `${row.path}.number`);
     const marks =
-      found?.nearest && typeof row.value === "string" ? differing(row.value, found.nearest.value) : undefined;
+      found?.nearest && typeof row.value === "string" && row.value.length <= 2 * found.nearest.value.length
+        ? differing(row.value, found.nearest.value)
+        : undefined;
     return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} marks=${found?.difference === "look_alike" ? marks?.[0] : undefined} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
       ${!inContext && originOf(approval, row.path)}${pending && !inContext && html`<${Note} found=${found} marks=${marks?.[1]} />`}</dd>`;
   };
