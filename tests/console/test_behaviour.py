@@ -207,7 +207,9 @@ def test_what_the_first_of_two_people_said_moves_nothing(visit, scene):
     """Nor what the second said, with whom it was decided; it is shown when it is asked for. So on its own page."""
     visitor = visit("approve", viewport={"width": 390, "height": 9000})
     page = visitor.page
-    people = [{"Authorization": f"Bearer {scene.key(*scopes)}"} for scopes in (["approve"], ["approve", "view"])]
+    people = [
+        {"Authorization": f"Bearer {scene.key(*scopes)}"} for scopes in (["approve", "audit"], ["approve", "view"])
+    ]
     note = {"note": "looks right to me\n" * 20}
     body = {"agent_id": "deploy-bot", "tool_name": "deploy.start"}
     first, second = [

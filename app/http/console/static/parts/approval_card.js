@@ -1,11 +1,10 @@
 // One call that waits for a person: every argument exact, what is unusual, and two buttons.
 import { ask, get, Refused } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
-import { barred, isMine } from "../deciders.js";
 import { Exact, pieces, write } from "../exact.js";
 import { leaves } from "../leaves.js";
 import { AgentName, agents, PolicyName } from "../names.js";
-import { can } from "../session.js";
+import { barred, can, isMine } from "../session.js";
 import { countdown, duration, now } from "../time.js";
 import { to } from "../url.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
@@ -17,6 +16,9 @@ import { isLong, Pill, Text, Time, Value } from "./text.js";
 const PATIENCE_MS = 20_000;
 /** How long a comparison is good for list and card. */
 const KEPT_MS = 30_000;
+
+/** Of the page, and of the part of it that scrolls. */
+const NEAR = { rootMargin: "600px", scrollMargin: "600px" };
 
 /** @type {Map<string, Promise<Usual>>} */
 const comparisons = new Map();
@@ -279,15 +281,12 @@ function useSeen() {
   const node = useRef(/** @type {HTMLElement | null} */ (null));
   const [seen, setSeen] = useState(false);
   useEffect(() => {
-    const watch = new IntersectionObserver(
-      (all) => {
-        if (all.some((each) => each.isIntersecting)) {
-          setSeen(true);
-          watch.disconnect();
-        }
-      },
-      { rootMargin: "600px" },
-    );
+    const watch = new IntersectionObserver((all) => {
+      if (all.some((each) => each.isIntersecting)) {
+        setSeen(true);
+        watch.disconnect();
+      }
+    }, NEAR);
     watch.observe(/** @type {HTMLElement} */ (node.current));
     return () => watch.disconnect();
   }, []);

@@ -2,7 +2,7 @@
 import "../styles.js";
 import { ask } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
-import { barred } from "../deciders.js";
+import { barred } from "../session.js";
 import { Fragment, html, useRef, useState } from "../vendor/preact.js";
 import { ApprovalCard, useHeight } from "./approval_card.js";
 import { Problem } from "./loading.js";

@@ -2,10 +2,10 @@
 import { get } from "../api.js";
 import { approvals, approvalsError, approvalsRead, noteApproval, readPending } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
-import { barred } from "../deciders.js";
 import { ApprovalCard, inBrief } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
+import { barred } from "../session.js";
 import { param, setParams, to } from "../url.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 
