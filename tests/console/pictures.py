@@ -10,15 +10,18 @@ from tests.console.scene import build
 
 FOLDER = Path(__file__).parents[2] / "docs/console"
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2}
+MARKED = "article:has-text('looks like')"
 PICTURES = [
     ("overview-light", "/console", ["text=Latest changes", ".tops", ".big"], {}),
     ("decisions-light", "/console/decisions", ["text=Refund bot"], {}),
     ("why-light", "/console/decisions?result=escalated&tool_name=refund.create", [], {"open": True}),
-    ("approvals-phone", "/console/approvals", ["text=looks like"], {"color_scheme": "light", **PHONE}),
+    ("approvals-phone", "/console/approvals", ["text=looks like"], {"color_scheme": "light", "to": MARKED, **PHONE}),
     ("agent-dark", "/console/agents/refund-bot", [".meter"], {"color_scheme": "dark"}),
     ("policy-light", "/console/policies/{policy}?as=json", [".cm-line", "text=accepts it", "text=Refund bot"], {}),
 ]
-"""The name of each, its address, what is waited for, and how it is taken; `open` opens the first row."""
+"""The name of each, its address, what is waited for, and how it is taken; `open` opens the first row, and
+`to` is what begins the picture.
+"""
 
 
 def take(store, folder):
@@ -39,7 +42,7 @@ def take(store, folder):
 def take_each(browsing, base_url, ids, folder):
     """Take the pictures of a workspace that has these ids."""
     for name, path, wanted, given in PICTURES:
-        options = {name: value for name, value in given.items() if name != "open"}
+        options = {name: value for name, value in given.items() if name not in {"open", "to"}}
         visitor = browsing.visit(base_url, ADMIN_KEY, **options)
         page = visitor.open(path.format(**ids))
         page.get_by_role("heading", level=1).first.wait_for()
@@ -52,6 +55,8 @@ def take_each(browsing, base_url, ids, folder):
             page.locator(each).first.wait_for(state="attached")
         page.wait_for_timeout(1200)  # what comes after the page, such as the colours of the editor
         settle(page)
+        if "to" in given:
+            page.locator(given["to"]).first.evaluate("each => each.scrollIntoView()")
         page.screenshot(path=folder / f"{name}.png")
         visitor.close()
 
