@@ -262,3 +262,13 @@ def test_a_shell_line_is_marked_by_its_program(visit, scene):
     page.get_by_text("looks like ls (3 calls)").wait_for()
     assert page.locator("dd mark").count() == 0
     scene.tenant.reader.post(f"/v1/approvals/{asked}/cancel", json={})
+
+
+def test_a_phone_scrolls_the_screen_and_nothing_beyond_it(waiting, visit):
+    """What only screen readers have, such as the name of a field, makes the page no longer."""
+    waiting(1700)
+    page = visit("approve", viewport=PHONE).open("/console/approvals", "Approvals")
+    page.get_by_role("article").first.wait_for()
+    page.get_by_role("article").first.evaluate("each => each.scrollIntoView()")
+    assert page.evaluate("document.scrollingElement.scrollHeight - innerHeight") == 0
+    assert page.evaluate("document.scrollingElement.scrollTop") == 0
