@@ -1,5 +1,6 @@
 """`remit policy diff` and `apply`: compare files with the stored policies, and make them current."""
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +64,7 @@ EXIT_CODE = click.option(
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Compare with these files, not with what is stored; needs no store.",
+    help="Compare with these files, not with what is stored; needs no store. Or with what was stored: @-7d, @TIME.",
 )
 @click.option(
     "--against-values", metavar="FILE", type=click.Path(path_type=Path), help="The values of the files of --against."
@@ -93,6 +94,14 @@ def diff_policies(
         _preview(
             files, api, form, span_ms, prune=prune, create=True, exit_code=exit_code, meaning=meaning, fail_on=fail_on
         )
+        return
+    if len(against) == 1 and (given := str(against[0])).startswith("@"):
+        if span_ms is not None or against_values is not None:
+            raise click.UsageError("--replay and --against-values do not go with what was stored earlier")
+        _preview(
+            files, api, form, None, prune=prune, create=True, exit_code=exit_code, meaning=meaning, fail_on=fail_on,
+            at_ms=_time_of(given[1:]),
+        )  # fmt: skip
         return
     if prune or source is not None or span_ms is not None:
         raise click.UsageError("--prune, --managed-by and --replay need a store, and --against uses none")
@@ -144,12 +153,18 @@ def apply_policies(
 def _preview(
     files: "Sequence[ReadFile]", api: Api, form: str, span_ms: int | None,
     *, prune: bool, create: bool, exit_code: bool, meaning: bool = False, fail_on: str | None = None,
+    at_ms: int | None = None,
 ) -> None:  # fmt: skip
-    """Print what would change and, if asked, what that means and what would flip; nothing is changed."""
-    from app.cli.policy_flips import replayed
-    from app.cli.policy_sets import NEW_AGENT, Sets
+    """Print what would change and, if asked, what that means and what would flip; nothing is changed.
 
-    sets = Sets(api)
+    at_ms: compare with what was stored at this time.
+    """
+    from app.cli.policy_flips import replayed
+    from app.cli.policy_sets import NEW_AGENT, FormerSets, Sets
+
+    sets = Sets(api) if at_ms is None else FormerSets(api, at_ms)
+    if at_ms is not None:
+        click.echo("Policies that were deleted since then are not compared: their versions are gone", err=True)
     changed = [_changed_by(sets, each, prune=prune, create=create) for each in files]
     for file_change in changed:
         if file_change.owner == NEW_AGENT:
@@ -161,6 +176,18 @@ def _preview(
     is_any = any(file_change.difference.is_any for file_change in changed)
     is_any = is_any if reports is None else any(report.flipped for report in reports.values())
     _end(is_any and exit_code, meant, fail_on)
+
+
+def _time_of(given: str) -> int:
+    """`-7d`, seven days ago, or a time, in ms since the epoch. Raises BadParameter."""
+    from app.model.times import parse_time_ms
+
+    if given.startswith("-"):
+        return time.time_ns() // 1_000_000 - Duration().convert(given[1:], None, None)
+    try:
+        return parse_time_ms(given)
+    except ValueError as error:
+        raise click.BadParameter(f"@{given}: {error}", param_hint="--against") from None
 
 
 def _meanings(changed: "Sequence[FileChange]", sets: "Sets | None") -> "dict[str, PolicyComparison]":

@@ -87,6 +87,32 @@ class Sets:
         return sorted(found, key=lambda owner: (owner.agent_id or "", owner.group or ""))
 
 
+class FormerSets(Sets):
+    """The policy sets of one workspace as they were at a time, of the policies that there still are."""
+
+    def __init__(self, api: Api, at_ms: int) -> None:
+        super().__init__(api)
+        self._at_ms = at_ms
+
+    def get(self, owner: Owner) -> PolicySet:
+        """The owner's policies at that time. Raises ClickException if the version of one is no longer kept."""
+        current = super().get(owner)
+        then = [self._then(each) for each in current.policies]
+        return PolicySet(current.version, [each for each in then if each is not None])
+
+    def _then(self, policy: Policy) -> Policy | None:
+        """The policy at that time; None if it did not exist yet."""
+        version = 0
+        for each in self._api.get(f"/v1/policies/{policy.id}/versions"):
+            version = each["version"]
+            if each["timestamp"] is None or parse_time_ms(each["timestamp"]) <= self._at_ms:
+                return _policy_of(each["policy"])
+        if version > 1:
+            message = f'policy "{policy.name}": its versions before {version} are no longer kept'
+            raise click.ClickException(message)
+        return None
+
+
 def report_of(api: Api, asked: dict[str, Any]) -> "ReplayReport":
     """The report of a replay. Raises ClickException."""
     from app.cli.output import progress_bar

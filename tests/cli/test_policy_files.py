@@ -329,6 +329,23 @@ def test_a_claim_that_is_tried_and_not_proved_fails_only_if_that_is_asked_for(ru
     assert tested(f={"minLength": 1}) == (3, "  failed nothing elsewhere (line 1)")
 
 
+def test_files_are_compared_with_what_was_stored_at_a_time(remit, folder, tenant):
+    """By the versions that are kept; a policy that did not exist yet is new, and deleted ones are said to miss."""
+    done(remit("apply", "policies"))
+    [stored] = [each for each in tenant.admin.get("/v1/policies").json() if each["name"] == "small refunds"]
+    text = (folder / "agents/refund-bot.yaml").read_text()
+    (folder / "agents/refund-bot.yaml").write_text(text.replace("max: 500", "max: 900"))
+    done(remit("apply", "policies"))
+    ran = remit("diff", "policies/agents", "--against", f"@{stored['updatedAt']}", "--meaning", "--fail-on", "loosened")
+    assert (ran.returncode, ran.stderr.count("deleted since then")) == (3, 1)
+    assert "rules[1].parameters.amount.max  500 → 900" in ran.stdout
+    assert 'denied → allowed  refund.create {"amount":501}' in ran.stdout
+    week = remit("diff", "policies/agents", "--against", "@-7d")
+    assert '+ policy "small refunds"' in week.stdout
+    assert "Nothing changes" in remit("diff", "policies/agents", "--against", "@-0s").stdout
+    assert "@soon" in remit("diff", "policies", "--against", "@soon").stderr
+
+
 def test_files_are_compared_with_files(remit, folder, tenant):
     """Without a store; an owner that has a file on one side only has no policies on the other."""
     other = folder.parent / "other"
