@@ -1,0 +1,49 @@
+"""A process that is killed while its tool waits for the user: another one goes on with the same call."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from drivers import NAME
+
+from remit_client import calls
+
+HERE = Path(__file__).parent
+LEG = """
+import asyncio, json, os, sys
+import drivers
+
+kind, url, key, agent, path = sys.argv[1:]
+desk = getattr(drivers, kind)((url, key), agent, [[["c1", 40]]], 1)
+
+async def first():
+    await desk.start()
+    text = desk._saved if isinstance(desk._saved, str) else desk._saved.decode()
+    with open(path, "w") as saved:
+        json.dump([text, vars(desk).get("_waiting")], saved)
+    os.kill(os.getpid(), 9)
+
+async def second():
+    desk._saved, desk._waiting = json.load(open(path))
+    desk._turn = 1
+    await desk.resume()
+    print(desk.ran, desk.said)
+
+asyncio.run(second() if os.path.exists(path) else first())
+"""
+
+
+@pytest.mark.parametrize("kind", ["OpenAI", "Pydantic"])
+def test_another_process_goes_on_with_the_call(kind, service, admin, asking_key, tmp_path):
+    """With a limit of one, which the first leg has taken. What was saved is JSON."""
+    agent = admin.send(calls.create_agent("desk")).id
+    limit = {"type": "rate_limit", "tools": [NAME], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
+    admin.send(calls.create_policy(agent, "desk", [{"type": "tool_allowlist", "tools": [NAME]}, limit]))
+    command = [sys.executable, "-c", LEG, kind, service.url, asking_key, agent, tmp_path / "saved"]
+    legs = [subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=120) for _ in range(2)]
+    assert [leg.returncode for leg in legs] == [-signal.SIGKILL, 0], legs[1].stderr
+    assert legs[1].stdout == "[40] paid\n"
+    [entry] = admin.send(calls.list_audit_logs(agent_id=agent))
+    assert entry.result == "allowed"
