@@ -96,7 +96,9 @@ def main() -> None:
         file = json.loads(path.read_text())
         if "policies" not in file:
             continue
-        before, seconds, complete = policies_of(file["policies"]), [], 0
+        before = policies_of(file["policies"])
+        seconds: list[float] = []
+        complete = 0
         while len(seconds) < EDITS:
             try:
                 after = policies_of(edited(draw, file["policies"]))
