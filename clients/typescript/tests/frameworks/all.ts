@@ -1,6 +1,7 @@
 /** All tests that need frameworks, in one process, so that they share one service. */
 
 import "./adapters.test.js";
+import "./histories.test.js";
 import "./interrupts.test.js";
 import "./judged_once.test.js";
 import "./mcp.test.js";
