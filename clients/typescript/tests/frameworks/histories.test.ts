@@ -12,7 +12,7 @@ import { service } from "../service.js";
 import { AI_SDKS, modelThat, NAME } from "./scripted.js";
 
 /** By hand: HISTORIES=10000, and SEED for others. */
-const HISTORIES = Number(process.env["HISTORIES"] ?? 12);
+const HISTORIES = Number(process.env["HISTORIES"] ?? 15);
 const SEED = Number(process.env["SEED"] ?? 1);
 const AT_ONCE = 6;
 const STEPS = 5;
