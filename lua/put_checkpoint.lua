@@ -2,8 +2,8 @@
 --[[
 put_checkpoint: keep the newest signed checkpoint of a log or of its trail of changes.
 
-KEYS[1]       checkpoint      hash; size, note; unwitnessed_ms if a witness has not signed; fork: why nothing is signed
-                              until a person accepts it, or that one has
+KEYS[1]       checkpoint      hash; size, note; unwitnessed_ms if a witness has not signed; fork: since when and why
+                              nothing is signed until a person accepts it, or that one has
 
 ARGV[1]       size            leaves of the tree that the note is about
 ARGV[2]       note            the note with its signatures

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from app.audit.entry_format import time_ms_of
 from app.audit.log_state import head_of, newest_of
-from app.audit.notes import ACCEPTED
+from app.audit.notes import ACCEPTED, checkpoint_key, fork_of
 from app.audit.unsealed import stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import Backlog, LastVerification
-from app.model.checkpoints import Finding
+from app.model.checkpoints import Finding, SignedTree
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
@@ -126,13 +126,14 @@ async def read_backlog(client: Client, workspace_id: str) -> Backlog:
     keyspace = Keyspace(workspace_id)
     # read separately: TIME has no key, and a cluster routes commands by key
     now_ms = await store_time_ms(client)
-    record, unsealed, oldest, newest, poison, noted = await client.read_snapshot(
+    record, unsealed, oldest, newest, poison, noted, *forks = await client.read_snapshot(
         ("HGETALL", keyspace.audit_head),
         ("XLEN", keyspace.audit_stream),
         ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
         ("HGET", keyspace.commits, "sequence"),
         ("HLEN", keyspace.audit_poison),
         ("HMGET", keyspace.workspace, "verified_ms", "verified_up_to", "verified_finding", "intact_ms"),
+        *(("HGET", checkpoint_key(keyspace, tree), "fork") for tree in SignedTree),
     )
     head = head_of(record)
     last_sequence = newest_of(str(head.sequence), newest)
@@ -154,6 +155,7 @@ async def read_backlog(client: Client, workspace_id: str) -> Backlog:
         poison=poison,
         verification=_last_verification(*noted[:3]),
         intact_at=_time_or_none(noted[3]),
+        forks=[fork for each in zip(SignedTree, forks, strict=True) if (fork := fork_of(*each)) is not None],
     )
 
 

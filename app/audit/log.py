@@ -13,7 +13,7 @@ from app.audit.archive import Archive
 from app.audit.backlog import read_backlog
 from app.audit.log_state import head_of, unreadable_is_damage
 from app.audit.manifest import read_manifest
-from app.audit.notes import accept_fork, newest_note, proof_of
+from app.audit.notes import accept_fork, checkpoint_key, newest_note, proof_of
 from app.audit.read.backward_search import BackwardSearch, Page
 from app.audit.read.counts import counts
 from app.audit.read.entry_filter import EntryFilter
@@ -24,9 +24,10 @@ from app.audit.read.sealed_reader import sequences_between
 from app.audit.unsealed import END, UnsealedWalk, line_of_unsealed
 from app.audit.verify.verifier import Verifier
 from app.errors import AuditEntryNotFound, StoreUnavailable
+from app.model.actors import ChangedBy
 from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
-from app.model.checkpoints import Checkpoint, Verification
+from app.model.checkpoints import Checkpoint, Fork, SignedTree, Verification
 from app.model.counts import Counted, CountQuery
 from app.model.notes import Note
 from app.model.times import rfc3339
@@ -200,17 +201,15 @@ class AuditLog:
                 await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)
         return verification
 
-    async def checkpoint(self, workspace_id: str, *, of_changes: bool = False) -> Note:
+    async def checkpoint(self, workspace_id: str, tree: SignedTree) -> Note:
         """The newest signed checkpoint of the log, or of the trail. Raises CheckpointNotFound, AuditLogDamaged."""
-        keyspace = Keyspace(workspace_id)
-        return await newest_note(self._client, keyspace.changes_checkpoint if of_changes else keyspace.audit_checkpoint)
+        return await newest_note(self._client, checkpoint_key(Keyspace(workspace_id), tree))
 
-    async def accept_forks(self, workspace_id: str) -> dict[str, str]:
-        """Log and trail are signed again. Gives why they were not, by `log` and `changes`."""
-        keyspace = Keyspace(workspace_id)
-        trees = {"log": keyspace.audit_checkpoint, "changes": keyspace.changes_checkpoint}
-        found = {name: await accept_fork(self._client, key) for name, key in trees.items()}
-        return {name: why for name, why in found.items() if why}
+    async def accept_forks(self, workspace_id: str, by: ChangedBy) -> list[Fork]:
+        """Log and trail are signed again, and the trail says so. Gives why they were not. Raises AuditLogDamaged."""
+        with unreadable_is_damage():
+            found = [await accept_fork(self._client, workspace_id, tree, by) for tree in SignedTree]
+        return [each for each in found if each is not None]
 
     async def proof(self, workspace_id: str, entry_id: str) -> str:
         """The proof that the newest signed checkpoint covers the entry.

@@ -2,10 +2,19 @@
 
 import base64
 
+from msgspec import json
+
 from app.audit.trees import read_log_tree
 from app.errors import AuditLogDamaged, CheckpointNotFound
+from app.model.actors import ChangedBy
+from app.model.checkpoints import Fork, SignedTree
 from app.model.notes import Note
-from app.redis_client.client import Client
+from app.model.times import rfc3339
+from app.redis_client.client import Client, Value
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import check_reply, decoding_record, number_of
+from app.redis_client.scripts import ACCEPT_FORK
+from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 
 ACCEPTED = "accepted"
@@ -20,23 +29,50 @@ async def read_note(client: Client, key: str) -> Note | None:
         raise AuditLogDamaged("The newest signed checkpoint cannot be read") from None
 
 
-async def read_fork(client: Client, key: str) -> str:
-    """Why this tree is not signed any more, ACCEPTED if a person wants it to be signed all the same, or ""."""
-    return str(await client.call("HGET", key, "fork") or "")
+def checkpoint_key(keyspace: Keyspace, tree: SignedTree) -> str:
+    """Where the newest checkpoint of this tree is."""
+    return keyspace.audit_checkpoint if tree is SignedTree.LOG else keyspace.changes_checkpoint
+
+
+async def read_fork(client: Client, key: str) -> str | None:
+    """As stored, for `fork_of`: since when and why this tree is not signed; ACCEPTED if a person wants it all the same;
+    None if it continues what was signed.
+    """
+    raw = await client.call("HGET", key, "fork")
+    return None if raw is None else str(raw)
 
 
 async def note_fork(client: Client, key: str, why: str) -> None:
     """The tree is signed no more until a person accepts it."""
-    await client.call("HSET", key, "fork", why)
+    await client.call("HSET", key, "fork", f"{await store_time_ms(client)} {why}")
 
 
-async def accept_fork(client: Client, key: str) -> str:
-    """The tree is signed again, whatever witnesses say until all have signed. Gives why it was not; "" if it was."""
-    why = await read_fork(client, key)
-    if not why or why == ACCEPTED:
-        return ""
-    await client.call("HSET", key, "fork", ACCEPTED)
-    return why
+def fork_of(tree: SignedTree, stored: str | None) -> Fork | None:
+    """The fork for which the tree is not signed; None if it is. Raises ForeignData."""
+    if stored is None or stored == ACCEPTED:
+        return None
+    with decoding_record("The note about a fork"):
+        since_ms, message = stored.split(" ", 1)
+        return Fork(tree, rfc3339(number_of(since_ms)), message)
+
+
+async def accept_fork(client: Client, workspace_id: str, tree: SignedTree, by: ChangedBy) -> Fork | None:
+    """The tree is signed again, whatever witnesses say until all have signed. Gives why it was not; None if it was.
+
+    Raises ForeignData.
+    """
+    keyspace = Keyspace(workspace_id)
+    key = checkpoint_key(keyspace, tree)
+    stored = await read_fork(client, key)
+    fork = fork_of(tree, stored)
+    if stored is None or fork is None:
+        return None
+    values = {tree: {"since": fork.since, "message": fork.message}}, {tree: ACCEPTED}
+    args: list[Value] = [by.actor.id, workspace_id, stored, *map(json.encode, values), by.reason]
+    reply = await client.run(ACCEPT_FORK, [*change_keys(keyspace, by.actor), key], args)
+    (status,) = check_reply(ACCEPT_FORK, reply)
+    require_actor(status)
+    return fork if status == "done" else None
 
 
 async def newest_note(client: Client, key: str) -> Note:

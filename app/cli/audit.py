@@ -166,6 +166,9 @@ def show_status(api: Api) -> Shown:
     click.echo(f"unsealed  {log['unsealed']}, the oldest for {log['lagSeconds']:.1f} s")
     click.echo(f"segments  {log['segments']}")
     _print_verification(log["verification"], log["intactAt"])
+    for fork in log["forks"]:
+        said = f"{fork['tree']}, not signed since {fork['since']}: {with_hidden_shown(fork['message'])}"
+        click.echo(f"forked    {said}; see docs/checkpoints.md", err=True)
     if log["poison"]:
         click.echo(f"poison    {log['poison']} entries could not be sealed unchanged; see docs/audit.md", err=True)
 

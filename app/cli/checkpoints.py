@@ -5,18 +5,15 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.api import Api, on_api
 from app.cli.groups import CommandGroup
-from app.cli.options import WORKSPACE, asks_first
+from app.cli.options import REASON, asks_first
 from app.cli.output import Shown, shows
-from app.cli.store_access import in_workspace
 from app.model.notes import OF_CHANGES, Note, SignatureType, VerifierKey, origin_of
-
-if TYPE_CHECKING:
-    from app.replica import Services
+from app.model.text import with_hidden_shown
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -138,22 +135,19 @@ def read_signed(file: Path, keys: list[VerifierKey], witnesses: list[VerifierKey
 
 
 @click.command("accept-fork")
-@WORKSPACE
+@on_api
 @asks_first("Do you know why the log does not continue what was signed, and shall it be signed again?")
 @shows
-def accept_forks(workspace: str) -> Shown:
+@REASON
+def accept_forks(api: Api, reason: str) -> Shown:
     """Let the service sign a log, or a trail of changes, that does not continue what was signed before.
 
-    It had stopped: the store was set back, a failover lost entries, or somebody has rewritten them. Keep the last
-    checkpoint, which proves what is missing, and tell the auditor. This needs the store.
+    It had stopped: the store was set back, a failover lost entries, or somebody has rewritten them; `remit audit
+    status` says why. Keep the last checkpoint, which proves what is missing, and tell the auditor.
     """
-
-    async def accept(services: "Services", workspace_id: str) -> dict[str, str]:
-        return await services.log.audit.accept_forks(workspace_id)
-
-    accepted = in_workspace(workspace, accept)
+    accepted = api.call("POST", "/v1/audit-logs/accept-fork", {}, reason=reason)
     yield {"accepted": accepted}
-    for name, why in accepted.items():
-        click.echo(f"{name}: {why}")
+    for each in accepted:
+        click.echo(f"{each['tree']}: not signed since {each['since']}: {with_hidden_shown(each['message'])}")
     if not accepted:
         click.echo("nothing to accept: log and trail are signed")

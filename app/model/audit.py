@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.api_keys import without_raw_keys
 from app.model.approvals import Person
-from app.model.checkpoints import Finding
+from app.model.checkpoints import Finding, Fork
 from app.model.decisions import RecordRead, Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 from app.model.query_fields import (
@@ -242,6 +242,7 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     verification: The last round of the background verification; null before the first one.
     intact_at: When the last verification began that found the whole log intact, in the background or on request; null
     if none has yet.
+    forks: What is signed no more until an admin accepts it; empty if checkpoints are signed, or no key signs any.
     """
 
     unsealed: Count
@@ -253,6 +254,7 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     poison: Count
     verification: LastVerification | None
     intact_at: Timestamp | None
+    forks: list[Fork]
 
 
 decode_entry = msgspec.json.Decoder(AuditEntry).decode

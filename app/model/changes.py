@@ -50,6 +50,7 @@ class ResourceType(StrEnum):
     ISSUER = "issuer"
     WORKLOAD = "workload"
     REQUEST = "request"
+    CHECKPOINT = "checkpoint"
 
 
 class Change(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -62,7 +63,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     actor_name: The name of the key or of who had signed in, at that time, or `console` or `breaker`.
     kind: What was done; revoking a key is deleting it.
     resource_type: The type of thing that changed.
-    resource_id: Its id; for the catalogue, of which there is one, the workspace's.
+    resource_id: Its id; for the catalogue and for signed checkpoints, the workspace's.
     before: The changed fields with their old values; for a deletion all fields, for a creation null. For the catalogue,
     the changed tools by name.
     after: The same fields with their new values; for a creation all fields, for a deletion null.

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from app.model.fields import Timestamp
 from app.model.ids import uuid_of
 from app.model.times import parse_time_ms, rfc3339
 
@@ -63,6 +64,26 @@ class Checkpoint(Struct, frozen=True):
             "is not a checkpoint: workspace, segment, sequence, sha256 and time, with spaces between, and in a whole "
             "one the newest sequence, its sha256, two numbers of changes and their sha256"
         )
+
+
+class SignedTree(StrEnum):
+    """What checkpoints are signed of."""
+
+    LOG = "log"
+    CHANGES = "changes"
+
+
+class Fork(Struct, frozen=True):
+    """A log or a trail of changes that does not continue what was signed before, and is signed no more.
+
+    tree: Which of them: `log`, or `changes` for the trail of changes.
+    since: When that was found, by the store's clock: what came later is in no checkpoint.
+    message: What does not continue what, for people.
+    """
+
+    tree: SignedTree
+    since: Timestamp
+    message: str
 
 
 class Fault(StrEnum):

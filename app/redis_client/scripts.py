@@ -202,6 +202,7 @@ _text = with_parts("delete_policies", _BY_NAME["put_policies"].text, {}).replace
 _BY_NAME["delete_policies"] = parse_script("delete_policies", _text)
 SCRIPTS = tuple(_BY_NAME.values())
 
+ACCEPT_FORK = _BY_NAME["accept_fork"]
 ADVANCE_OUTBOX = _BY_NAME["advance_outbox"]
 CHECK_KEY = _BY_NAME["check_key"]
 COMMIT_ASKING = _BY_NAME["commit_asking"]

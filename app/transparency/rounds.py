@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from app.audit.merkle import is_consistent
-from app.audit.notes import ACCEPTED, note_fork, read_fork, read_note
+from app.audit.notes import checkpoint_key, fork_of, note_fork, read_fork, read_note
 from app.audit.tree import Dropped, Tree, read_tree
 from app.audit.trees import read_log_tree, trail_tree
+from app.model.checkpoints import SignedTree
 from app.model.notes import OF_CHANGES, Note, Signature, origin_of
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
@@ -47,7 +48,8 @@ class CheckpointRounds:
         keyspace = Keyspace(workspace_id)
         of_log = not suffix
         tree_key = keyspace.audit_tree if of_log else keyspace.changes_tree
-        key = keyspace.audit_checkpoint if of_log else keyspace.changes_checkpoint
+        kind = SignedTree.LOG if of_log else SignedTree.CHANGES
+        key = checkpoint_key(keyspace, kind)
         frontier = (await read_tree(self._client, tree_key)).frontier
         origin = origin_of(self._keys[0].verifier.name, workspace_id) + suffix
         last = await read_note(self._client, key)
@@ -59,8 +61,8 @@ class CheckpointRounds:
             note = replace(note, signatures=(*note.signatures, *cosigned))
         missing = [each for each in self._witnesses if signed_at(note, each.key) is None]
         fork = await read_fork(self._client, key)
-        if fork and fork != ACCEPTED:
-            log.error("%s is not signed any more until a person accepts that %s", origin, fork)
+        if (found := fork_of(kind, fork)) is not None:
+            log.error("%s is not signed since %s, until a person accepts that %s", origin, found.since, found.message)
             return
         if last is not None and str(last) == str(note) and not missing:
             return
@@ -80,7 +82,7 @@ class CheckpointRounds:
         waits = any(signed_at(note, each.key) is None for each in self._witnesses)
         await self._put(key, note, waits=waits)
 
-    async def _cosigned(self, witness: Witness, note: Note, tree: Tree, fork: str) -> Sequence[Signature]:
+    async def _cosigned(self, witness: Witness, note: Note, tree: Tree, fork: str | None) -> Sequence[Signature]:
         """Its cosignature, if it gives one. Raises Forked, unless a person has accepted that it will not sign."""
         try:
             return [await witness.cosign(note, tree)]

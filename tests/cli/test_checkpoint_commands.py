@@ -12,6 +12,7 @@ from servers import clean_env
 
 from app.audit.notes import read_note
 from app.audit.seal.sealer import Sealer
+from app.model.checkpoints import SignedTree
 from app.model.notes import VerifierKey, origin_of
 from app.store.keyspace import Keyspace
 from app.transparency.keys import read_keys, signed_at
@@ -78,11 +79,13 @@ def test_a_fork_is_accepted_once(tenant):
     at_the_store = clean_env() | {"REMIT_REDIS_URL": tenant.store_url}
     command = ["audit", "accept-fork", "--workspace", tenant.id]
     key = Keyspace(tenant.id).changes_checkpoint
-    tenant.in_store(lambda client: client.call("HSET", key, "fork", "at 2 leaves, it does not continue 1"))
+    fork = tenant.fork(SignedTree.CHANGES, "at 2 leaves, it does not continue 1")
+    told = run_remit(["audit", "status", "--workspace", tenant.id], env=at_the_store).stderr
+    assert told.startswith(f"forked    changes, not signed since {fork['since']}: at 2 leaves, it does not continue 1")
     assert run_remit(command, env=at_the_store).returncode == 1
     printed = [run_remit([*command, "--yes"], env=at_the_store).stdout for _ in range(2)]
     assert printed == [
-        "changes: at 2 leaves, it does not continue 1\n",
+        f"changes: not signed since {fork['since']}: at 2 leaves, it does not continue 1\n",
         "nothing to accept: log and trail are signed\n",
     ]
     assert tenant.in_store(lambda client: client.call("HGET", key, "fork")) == "accepted"

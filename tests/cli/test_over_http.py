@@ -7,11 +7,10 @@ import pytest
 from servers import clean_env
 
 from app.cli.main import main
+from app.model.checkpoints import SignedTree
 
 HERE = {"serve", "compact", "doctor", "workspaces create", "workspaces list", "audit archive"}
-HERE |= {"audit accept-fork"}
-"""What needs this machine's store: doctor checks it, a key has one workspace, an archive is a folder beside it, and who
-accepts a fork answers for the store."""
+"""What needs this machine's store: doctor checks it, a key has one workspace, and an archive is a folder beside it."""
 FILES = {"policies schema", "audit key new", "audit key show", "audit witness"}
 
 
@@ -80,12 +79,14 @@ def test_what_a_key_does_over_http_the_console_does_on_the_store(remit, tenant):
     remit(f"webhooks update {hook} --off --reason tenth")
     remit(f"webhooks rotate {hook} --reason eleventh")
     remit(f"webhooks delete {hook} --reason twelfth")
+    tenant.fork(SignedTree.CHANGES, "at 2 leaves")
+    assert "at 2 leaves" in remit("audit accept-fork --yes --reason fork")
     remit("policies delete reads --reason thirteenth")
     remit("agents delete bot --yes --reason fourteenth")
 
     trail = [each for each in json.loads(remit("changes --json"))[::-1] if "reason" in each]
-    said = ("first second third fourth fifth sixth seventh seventh eighth ninth tenth eleventh twelfth thirteenth "
-            "fourteenth")  # fmt: skip
+    said = ("first second third fourth fifth sixth seventh seventh eighth ninth tenth eleventh twelfth fork "
+            "thirteenth fourteenth")  # fmt: skip
     assert [each["reason"] for each in trail] == said.split()
     assert {each["actorName"] for each in trail} == {remit.actor or "first admin key"}
 
@@ -106,6 +107,7 @@ LEAST = {
     "issuers put cluster ISSUER": ("admin", "issuer cluster has 1 rule"),
     "issuers show cluster": ("admin", "sub = a: view"),
     "issuers delete cluster --reason r": ("admin", "issuer cluster is deleted"),
+    "audit accept-fork --yes --reason r": ("admin", "log: not signed since 2026-11-20T12:00:00.000Z: at 9 leaves"),
     "sessions list": ("admin", "a key"),
     "sessions end SESSION --reason r": ("admin", "ended"),
 }
@@ -122,6 +124,7 @@ def test_a_command_needs_one_scope_and_another_is_refused(tenant, run_remit, tmp
     file.write_text(json.dumps({"issuer": f"https://{tenant.id}.example.com", "audience": "remit", "rules": rules,
                                 "algorithms": ["ES256"], "jwksUri": "https://keys.example.com/"}))  # fmt: skip
     names = {"ISSUER": str(file), "SESSION": session}
+    tenant.fork(SignedTree.LOG, "at 9 leaves")
 
     for words, (scope, said) in LEAST.items():
         given = [names.get(word, word) for word in words.split()]
@@ -131,4 +134,4 @@ def test_a_command_needs_one_scope_and_another_is_refused(tenant, run_remit, tmp
             wanted = (1, "requires the scope", ran.stderr) if key != scope else (0, said, ran.stdout)
             assert (ran.returncode, wanted[1] in wanted[2]) == (wanted[0], True), (words, ran)
     reasons = [each.get("reason") for each in tenant.admin.get("/v1/changes").json()]
-    assert reasons.count("r") == 3
+    assert reasons.count("r") == 4

@@ -6,6 +6,7 @@ import re
 import pytest
 from tenants import Tenant
 
+from app.model.checkpoints import SignedTree
 from tests.console.browsing import COME_BACK, DESKTOP, OF_THE_PAGE, PHONE, press, settle, until
 
 pytestmark = pytest.mark.slow
@@ -205,6 +206,7 @@ def test_what_the_background_verification_found_is_shown(visit):
         "poison": 1,
         "verification": {"beganAt": at, "upTo": 60, "finding": finding},
         "intactAt": at,
+        "forks": [],
     }
     visitor.page.route("**/v1/audit-logs/status", lambda route: route.fulfill(json=status | found))
     page = visitor.open("/console/log", "Log")
@@ -214,6 +216,25 @@ def test_what_the_background_verification_found_is_shown(visit):
         page.get_by_text(", up to entry 60")
     ).first.wait_for()
     page.get_by_text("1 entry could not be sealed unchanged").wait_for()
+
+
+def test_a_fork_is_shown_until_it_is_accepted(visit, scene):
+    """Since when, why, what accepting means and the command; on the overview, too; then who has accepted it."""
+    scene.tenant.fork(SignedTree.CHANGES, "at 2 leaves, <b>it</b> does not continue 1")
+    visitor = visit("admin", locale="en-GB")
+    page = visitor.open("/console", "Overview")
+    page.get_by_role("link", name="What was signed is not continued.").click()
+    told = page.get_by_role("alert").filter(has_text="The trail of changes has forked")
+    told.get_by_text("at 2 leaves, <b>it</b> does not continue 1").wait_for()
+    assert told.locator("time").get_attribute("datetime") == "2026-11-20T12:00:00.000Z"
+    told.get_by_text("remit audit accept-fork").wait_for()
+    assert visitor.violations() == []
+    answer = scene.tenant.admin.post("/v1/audit-logs/accept-fork", json={}, headers={"Change-Reason": "a failover"})
+    assert answer.status_code == 200
+    page.evaluate(COME_BACK)
+    told.wait_for(state="detached")
+    visitor.open("/console/changes", "Changes")
+    page.get_by_text("updated the signing of checkpoints").get_by_text("of the changes").wait_for()
 
 
 CONTROLS = """(() => {

@@ -9,6 +9,7 @@ import pytest
 from app.http.api.catalog import PutCatalog
 from app.http.routes import ENDPOINTS
 from app.model.api_keys import Scope
+from app.model.checkpoints import SignedTree
 from app.store.keyspace import Keyspace
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -92,6 +93,7 @@ CHANGES = {
     ("PUT", "/v1/agents/{agent_id}/policies"): {"policies": [{"name": "new", "rules": RULES}]},
     ("PUT", "/v1/groups/{group}/policies"): {"policies": [{"name": "new", "rules": RULES}]},
     ("PUT", "/v1/workspace/policies"): {"policies": [{"name": "new", "rules": RULES, "kind": "guardrail"}]},
+    ("POST", "/v1/audit-logs/accept-fork"): {},
     ("PUT", "/v1/catalog"): {"tools": [{"name": f"listed {uuid.uuid4().hex}"}]},
     ("PUT", "/v1/catalog/tool/{tool}"): {"title": "new"},
     ("DELETE", "/v1/catalog/tool/{tool}"): None,
@@ -120,14 +122,17 @@ CHANGING = [
 
 
 @pytest.mark.parametrize("operation", CHANGING, ids=lambda each: f"{each.method} {each.path}")
-def test_every_operation_that_changes_something_is_recorded_with_its_key(replica, client, admin, make, operation):
+def test_every_operation_that_changes_something_is_recorded_with_its_key(tenant, client, admin, make, operation):
     """I13, and why: a route that forgot the caller would record the command line; a new route without a row fails."""
     body = CHANGES[operation.method, operation.path]
     path = operation.path.format_map({name: make[name]() for name in re.findall(r"{(\w+)}", operation.path)})
     if body and "agent_id" in body:
         body = body | {"agent_id": make["agent_id"]()}
 
-    with replica.client(admin["key"]) as other:
+    if operation.path.endswith("/accept-fork"):
+        tenant.fork(SignedTree.CHANGES, "at 2 leaves")
+
+    with tenant.replica.client(admin["key"]) as other:
         answer = other.request(operation.method, path, json=body, headers={"Change-Reason": "as agreed"})
     assert answer.status_code == operation.status, answer.text
 
@@ -141,6 +146,8 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
     elif operation.tag == "Issuers":
         kind = {"PUT": "updated"}.get(operation.method, kind)
         resource_id = client.get("/v1/changes", params={"resource_type": "issuer"}).json()[0]["resourceId"]
+    elif operation.path.endswith("/accept-fork"):
+        kind, resource_id = "updated", tenant.id
     elif operation.method == "PUT":
         kind, resource_id = "created", answer.json()["created"][0]
     else:
@@ -177,6 +184,34 @@ def test_a_rotation_is_two_changes(client, make):
     assert {ended["reason"], created["reason"]} == {"may have leaked"}
     for wrong in ({"overlapSeconds": -1}, {"overlapSeconds": 86_400 * 31}, {"expiresAt": "soon"}, {"name": "x"}):
         assert client.post(f"/v1/api-keys/{made['id']}/rotate", json=wrong).status_code == 400
+
+
+def test_a_fork_is_accepted_with_what_it_was(tenant, client):
+    """Until then the log's status says so; afterwards the trail says who, why, since when and what; once only."""
+    forks = [tenant.fork(tree, f"at {size} leaves") for tree, size in ((SignedTree.LOG, 9), (SignedTree.CHANGES, 2))]
+    assert client.get("/v1/audit-logs/status").json()["forks"] == forks
+    headers = {"Change-Reason": "a failover"}
+    answers = [client.post("/v1/audit-logs/accept-fork", json={}, headers=headers) for _ in range(2)]
+    assert [(each.status_code, each.json()) for each in answers] == [(200, forks), (200, [])]
+    assert client.get("/v1/audit-logs/status").json()["forks"] == []
+
+    accepted = client.get("/v1/changes", params={"resource_type": "checkpoint", "limit": 2}).json()[::-1]
+    for each, fork in zip(accepted, forks, strict=True):
+        tree = fork.pop("tree")
+        assert (each["before"], each["after"]) == ({tree: fork}, {tree: "accepted"})
+        assert (each["resourceId"], each["reason"], each["kind"]) == (tenant.id, "a failover", "updated")
+    assert client.get("/v1/audit-logs/verify").json()["intact"] is True
+
+
+def test_a_note_of_a_fork_that_nobody_can_read_is_damage(tenant, client):
+    """It is not taken for a signed log, and nothing is accepted unseen."""
+    key = Keyspace(tenant.id).audit_checkpoint
+    tenant.in_store(lambda store: store.call("HSET", key, "fork", "foo"))
+    accept = client.post("/v1/audit-logs/accept-fork", json={})
+    for answer in (client.get("/v1/audit-logs/status"), accept):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (500, "AUDIT_LOG_DAMAGED")
+    assert tenant.in_store(lambda store: store.call("HGET", key, "fork")) == "foo"
+    tenant.in_store(lambda store: store.call("HDEL", key, "fork"))
 
 
 def test_a_change_reads_as_the_document_shows_it(client, make):

@@ -90,6 +90,7 @@ ROWS = {
     ("GET", "/v1/audit-logs/checkpoint"): {},
     ("GET", "/v1/audit-logs/{entry_id}/proof"): {"path entry_id": ENTRY},
     ("GET", "/v1/changes/checkpoint"): {},
+    ("POST", "/v1/audit-logs/accept-fork"): {},
     ("GET", "/v1/audit-logs/verify"): {"query checkpoint": WORKSPACE},
     ("POST", "/v1/decisions/{decision_id}/outcome"): {"path decision_id": ENTRY},
     ("GET", "/v1/approvals"): {"query agent_id": AGENT, "query plan_id": AGENT},

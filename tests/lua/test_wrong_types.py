@@ -6,15 +6,18 @@ import pytest
 from commit_scene import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota
 from wrong_type_client import WrongTypeClient
 
+from app.audit.notes import accept_fork
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
 from app.model.api_keys import Scope
+from app.model.checkpoints import SignedTree
 from app.model.plans import DenialCount, HistoryCheck, Mark, Plan
 from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.scripts import FREEZE_AGENT
+from app.store.keyspace import Keyspace
 from tests.support import parts
 from tests.support.actors import BY, by_key
 
@@ -93,12 +96,16 @@ async def put_policies(scene, policy):
     )
 
 
+async def accept_a_fork(scene, _):
+    await accept_fork(scene.client, scene.workspace_id, SignedTree.LOG, by_key(scene.key.id))
+
+
 AGENTS, POLICIES, KEYS = (
     (create_agent, update_agent, delete_agent),
     (create_policy, create_guardrail, update_policy, delete_policy, put_policies),
     (create_key, revoke_key, rotate_key),
 )
-ACTS = (commit, commit_with_marks, commit_with_breakers, check_key, *AGENTS, *POLICIES, *KEYS)
+ACTS = (commit, commit_with_marks, commit_with_breakers, check_key, accept_a_fork, *AGENTS, *POLICIES, *KEYS)
 
 
 async def entered(client, workspace_id):
@@ -108,6 +115,7 @@ async def entered(client, workspace_id):
         workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=LIMITED), by=BY
     )
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
+    await client.call("HSET", Keyspace(workspace_id).audit_checkpoint, "fork", "7 at 2 leaves")
     return wrong_types, scene, policy
 
 

@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from servers import Replica
 
+from app.audit.notes import checkpoint_key
 from app.model.ids import Ids
+from app.model.times import rfc3339
 from app.redis_client.clients import open_client
 from app.store.keyspace import Keyspace
 from app.store.workspaces import Workspaces
@@ -38,6 +40,12 @@ class Tenant:
     def let_expire(self, key_id):
         """Make the key expire now."""
         self.in_store(lambda client: client.call("HSET", Keyspace(self.id).key(key_id), "expires_ms", 1))
+
+    def fork(self, tree, message):
+        """The fork that the log's status shows from now on, of the log or of the trail of changes."""
+        key, since_ms = checkpoint_key(Keyspace(self.id), tree), 1_795_176_000_000
+        self.in_store(lambda client: client.call("HSET", key, "fork", f"{since_ms} {message}"))
+        return {"tree": tree.value, "since": rfc3339(since_ms), "message": message}
 
     def new_agent(self, **fields):
         return self._made("/v1/agents", {"name": "an agent", **fields})

@@ -7,8 +7,10 @@ import pytest
 from audit_entries import Writer, grow_trees
 from servers import Store
 
+from app.audit.notes import accept_fork
 from app.audit.seal.sealer import Sealer
 from app.audit.trail_chain import seal_changes
+from app.model.checkpoints import SignedTree
 from app.model.notes import OF_CHANGES, SignatureType, origin_of
 from app.redis_client.clients import open_client, store_time_ms
 from app.store.keyspace import WORKSPACES
@@ -16,6 +18,7 @@ from app.transparency.keys import SigningKey
 from app.transparency.rounds import CheckpointRounds
 from app.transparency.witness import LogWitness, witness_server
 from app.transparency.witnesses import Witness
+from tests.support.actors import BY
 
 NAME = "remit.example.com"
 CHANGE = "actorId", "console", "kind", "updated", "after"
@@ -39,7 +42,7 @@ class SignedLog:
         while await Sealer(self.client, 16, 100).seal_next(self.workspace_id):
             pass
         self.changes += 1
-        await self.client.call("XADD", self.keys.changes, f"{self.changes}-0", *CHANGE, self.changes)
+        await self.client.call("XADD", self.keys.changes, "*", *CHANGE, self.changes)
         await seal_changes(self.client, self.workspace_id)
         await grow_trees(self.client, self.workspace_id)
 
@@ -50,6 +53,12 @@ class SignedLog:
             await rounds.run(asyncio.Event())
         finally:
             await self.client.call("HDEL", WORKSPACES, self.workspace_id)
+
+    async def accept(self):
+        """The fork of the log that the command line has accepted, or None."""
+        accepted = await accept_fork(self.client, self.workspace_id, SignedTree.LOG, BY)
+        self.changes += accepted is not None
+        return accepted
 
     async def unwitnessed_ms(self):
         since = await self.client.call("HGET", self.keys.audit_checkpoint, "unwitnessed_ms")

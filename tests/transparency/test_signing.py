@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from app.audit.backlog import SealingWatch
 from app.audit.merkle import Frontier, is_consistent, leaf_hash, node_hash
-from app.audit.notes import accept_fork, proof_of, read_fork, read_note
+from app.audit.notes import proof_of, read_fork, read_note
 from app.audit.read.forward_reader import ForwardReader
 from app.audit.seal.sealer import Sealer
 from app.audit.trees import read_log_tree
@@ -99,7 +99,7 @@ async def test_a_restored_backup_is_witnessed_once_its_auditor_begins_anew(log, 
     await log.grow(0)
     await log.sign(witness)
     assert await newest(log) is None, "nobody gets a second history"
-    assert await accept_fork(log.client, log.keys.audit_checkpoint)
+    assert await log.accept()
     await log.sign(witness)
     assert signed_at(await newest(log), witness.key) is None
     assert await log.unwitnessed_ms() is not None
@@ -127,8 +127,8 @@ async def test_a_log_that_does_not_continue_what_was_signed_is_signed_no_more(lo
         assert await newest(log) == kept
         assert (await forks(log)) == 1
         assert (await read_note(log.client, log.keys.changes_checkpoint)).size == log.changes
-    assert "40 leaves" in await accept_fork(log.client, log.keys.audit_checkpoint)
-    assert await accept_fork(log.client, log.keys.audit_checkpoint) == ""
+    assert "40 leaves" in (await log.accept()).message
+    assert await log.accept() is None
     for _ in range(2):
         await log.grow()
         await log.sign(*witnesses)
@@ -170,7 +170,7 @@ async def test_a_witness_that_has_seen_more_is_no_fork_if_the_store_has_it_by_no
     late = Late(witness._url.removesuffix("/add-checkpoint"), witness.key)
     await CheckpointRounds(log.client, [log.key], [late])._sign(log.workspace_id, "")
     assert (await newest(log)).size == len(log.writer.written)
-    assert await read_fork(log.client, log.keys.audit_checkpoint) == ""
+    assert await read_fork(log.client, log.keys.audit_checkpoint) is None
 
 
 async def test_a_witness_that_does_not_answer_is_no_fork(log, witnessing):
@@ -180,7 +180,7 @@ async def test_a_witness_that_does_not_answer_is_no_fork(log, witnessing):
         await log.grow()
         await log.sign(witness)
         assert (await newest(log)).size == len(log.writer.written)
-        assert await read_fork(log.client, log.keys.audit_checkpoint) == ""
+        assert await read_fork(log.client, log.keys.audit_checkpoint) is None
 
 
 async def test_witnesses_cosign_each_checkpoint_and_one_that_is_away_delays_nothing(log, witnessing):
@@ -564,7 +564,7 @@ async def test_what_is_altered_below_a_checkpoint_is_found(
     await log.sign(*witnesses)
     assert (await newest(log) == kept) != is_cosigned, "what does not continue the last checkpoint is not signed"
     if not is_cosigned:
-        assert await accept_fork(log.client, log.keys.audit_checkpoint)
+        assert await log.accept()
         await log.sign(*witnesses)
     later = await newest(log)
     assert (later.size, signed_at(later, log.vkey)) == (kept.size + 40, 0)

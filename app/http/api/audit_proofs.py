@@ -5,9 +5,12 @@ from typing import Any
 from litestar import Response
 
 from app.errors import AuditEntryNotFound, AuditLogDamaged, CheckpointNotFound
+from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.references import id_in_path
+from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
+from app.model.checkpoints import Fork, SignedTree
 from app.replica import Log
 
 _MEDIA = "text/plain"
@@ -22,7 +25,7 @@ async def get_audit_checkpoint(caller: Caller, log: Log) -> Response[str]:
     A signed note of C2SP: the log's origin, how many entries its Merkle tree has, and the root; below, the signatures
     of the service and of the witnesses that have seen that it only appends.
     """
-    return Response(str(await log.audit.checkpoint(caller.workspace_id)), media_type=_MEDIA)
+    return Response(str(await log.audit.checkpoint(caller.workspace_id, SignedTree.LOG)), media_type=_MEDIA)
 
 
 @endpoint(
@@ -52,4 +55,25 @@ async def get_changes_checkpoint(caller: Caller, log: Log) -> Response[str]:
 
     As of the audit log; its origin ends with `/changes`.
     """
-    return Response(str(await log.audit.checkpoint(caller.workspace_id, of_changes=True)), media_type=_MEDIA)
+    return Response(str(await log.audit.checkpoint(caller.workspace_id, SignedTree.CHANGES)), media_type=_MEDIA)
+
+
+class AcceptFork(Body, frozen=True):
+    """An empty body: `{}`."""
+
+
+@endpoint("POST", "/v1/audit-logs/accept-fork", tag="Audit log", scopes=(Scope.ADMIN,), errors=(AuditLogDamaged,))
+async def accept_fork(
+    data: AcceptFork,  # noqa: ARG001 - read, so that what is unknown in it is refused
+    caller: Caller,
+    log: Log,
+    by: ChangedBy,
+) -> list[Fork]:
+    """Accept that the log, or the trail of changes, does not continue what was signed before.
+
+    The service had stopped to sign it: the store was set back, a failover lost entries, or somebody has rewritten them.
+    `forks` of the log's status says which, since when, and why. From now on it is signed again, and checkpoints prove
+    nothing of what is missing: keep the last one from before, which does, and tell the auditor. Answers what was
+    accepted, which is also in the trail of changes; an empty list if nothing had stopped.
+    """
+    return await log.audit.accept_forks(caller.workspace_id, by)

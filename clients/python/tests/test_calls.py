@@ -53,6 +53,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("POST", "/v1/policies/compare"),
     ("GET", "/v1/agents/x/bounds"),
     ("GET", "/v1/audit-logs/archive"),
+    ("POST", "/v1/audit-logs/accept-fork"),
     ("GET", "/v1/catalog/x/x"),
     ("PUT", "/v1/catalog/x/x"),
     ("DELETE", "/v1/catalog/x/x"),

@@ -245,6 +245,12 @@ export interface paths {
         /** Read the newest signed checkpoint of the audit log */
         get: operations["get_audit_logs_checkpoint"];
     };
+    "/v1/audit-logs/accept-fork": {
+        parameters: {
+        };
+        /** Accept that the log, or the trail of changes, does not continue what was signed before */
+        post: operations["post_audit_logs_accept_fork"];
+    };
     "/v1/audit-logs/stream": {
         parameters: {
         };
@@ -1938,6 +1944,8 @@ export interface components {
             group?: null;
             policies?: unknown;
         });
+        /** @description An empty body: `{}`. */
+        AcceptFork: Record<string, never>;
         /** @description One verdict on several approvals. */
         DecideTogether: {
             /**
@@ -3721,6 +3729,8 @@ export interface components {
              * @description When the last verification began that found the whole log intact, in the background or on request; null if none has yet.
              */
             intactAt: string | null;
+            /** @description What is signed no more until an admin accepts it; empty if checkpoints are signed, or no key signs any. */
+            forks: components["schemas"]["Fork"][];
         };
         /** @description The last background verification of the whole log, with the trail of changes. */
         LastVerification: {
@@ -3758,6 +3768,23 @@ export interface components {
          * @enum {string}
          */
         "app.model.checkpoints.Part": "archive" | "changes" | "segments" | "stream" | "tree";
+        /** @description A log or a trail of changes that does not continue what was signed before, and is signed no more. */
+        Fork: {
+            /** @description Which of them: `log`, or `changes` for the trail of changes. */
+            tree: components["schemas"]["SignedTree"];
+            /**
+             * Format: date-time
+             * @description When that was found, by the store's clock: what came later is in no checkpoint.
+             */
+            since: string;
+            /** @description What does not continue what, for people. */
+            message: string;
+        };
+        /**
+         * @description What checkpoints are signed of.
+         * @enum {string}
+         */
+        SignedTree: "changes" | "log";
         /** @description How far the log is archived, and the lines that its archive's manifest has for the segments still in the store. */
         ArchiveManifest: {
             /** @description The newest archived segment, as the last run of `remit audit archive` noted; 0 before the first run. */
@@ -4151,7 +4178,7 @@ export interface components {
             resourceType: components["schemas"]["ResourceType"];
             /**
              * Format: uuid
-             * @description Its id; for the catalogue, of which there is one, the workspace's.
+             * @description Its id; for the catalogue and for signed checkpoints, the workspace's.
              */
             resourceId: string;
             /** @description The changed fields with their old values; for a deletion all fields, for a creation null. For the catalogue, the changed tools by name. */
@@ -4185,7 +4212,7 @@ export interface components {
          * @description What kind of thing was changed.
          * @enum {string}
          */
-        ResourceType: "agent" | "api_key" | "catalog" | "issuer" | "policy" | "request" | "session" | "webhook" | "workload";
+        ResourceType: "agent" | "api_key" | "catalog" | "checkpoint" | "issuer" | "policy" | "request" | "session" | "webhook" | "workload";
         /** @description A new key: `key` is the raw key, shown only here. */
         CreatedApiKey: {
             /**
@@ -6210,6 +6237,30 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+        };
+    };
+    post_audit_logs_accept_fork: {
+        parameters: {
+            header?: {
+                /** @description The reason of the change, for readers of the trail of changes. Encode characters beyond ASCII in UTF-8. */
+                "Change-Reason"?: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptFork"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fork"][];
                 };
             };
         };

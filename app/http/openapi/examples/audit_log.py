@@ -1,5 +1,7 @@
 """The audit log, its explanations and replays."""
 
+from typing import Any
+
 from app.http.openapi.examples.subjects import (
     AGENT,
     CHANGED,
@@ -94,7 +96,14 @@ BACKLOG = {
     "poison": 0,
     "verification": {"beganAt": CREATED, "upTo": 1024, "finding": None},
     "intactAt": CREATED,
+    "forks": [],
 }
+FORK = {
+    "tree": "log",
+    "since": DECIDED,
+    "message": "at 1155 leaves, it does not continue the checkpoint of 1200 leaves that was signed before",
+}
+ACCEPT_FORK: dict[str, Any] = {"all that has forked": {}}
 ARCHIVE_MANIFEST = {
     "archivedUpTo": 2,
     "archivedAt": DECIDED,

@@ -19,6 +19,7 @@ export const TYPES = {
   issuer: "issuer",
   workload: "workload",
   request: "user's request",
+  checkpoint: "signing of checkpoints",
 };
 
 /** What was done to what, without its name. @param {Change} change */
@@ -51,7 +52,11 @@ function nameOf({ before, after, resourceId, resourceType }) {
     what.url ??
     agents.find(resourceId)?.name ??
     policies.find(resourceId)?.name ??
-    (resourceType === "catalog" ? "of tools" : resourceId)
+    (resourceType === "catalog"
+      ? "of tools"
+      : resourceType === "checkpoint"
+        ? `of the ${Object.keys(what)}`
+        : resourceId)
   );
 }
 

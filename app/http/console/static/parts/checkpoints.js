@@ -24,6 +24,13 @@ function read(note) {
   return { origin, size: Number(size), root, signatures };
 }
 
+/** The log or the trail does not continue what was signed. @param {{fork: Fork}} props */
+export const Forked = ({
+  fork: { tree, since, message },
+}) => html`<div class="alert" role="alert"><div class="stack"><p><b>The ${tree === "log" ? "log" : "trail of changes"} has forked</b>: it is not signed any more since <${Time} at=${since} />.</p><p><${Text} value=${message} /></p>
+  <p>The store was set back, a failover lost entries, or somebody has rewritten them. Decisions go on, but no checkpoint covers them. Find out what happened, keep the last checkpoint, which proves what is missing, and tell the auditor.</p>
+  <p>Then an admin accepts it: <code>remit audit accept-fork --reason "…"</code>. From then on, the other history is signed, and whoever has only later checkpoints cannot see that anything is missing.</p></div></div>`;
+
 export function Checkpoints() {
   return html`<section class="card stack"><h2>Signed checkpoints</h2>
     <p class="muted">Each stands for everything before it. Keep one elsewhere, and compare the log with it later; a witness's signature shows that it saw the log only grow. Other programs can check signatures and proofs, offline.</p>

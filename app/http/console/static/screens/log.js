@@ -3,7 +3,7 @@ import "../styles.js";
 import { get } from "../api.js";
 import { Problem, Skeleton } from "../parts/loading.js";
 import { Archive } from "../parts/archive.js";
-import { Checkpoints } from "../parts/checkpoints.js";
+import { Checkpoints, Forked } from "../parts/checkpoints.js";
 import { useRead } from "../parts/read.js";
 import { Pill, Time } from "../parts/text.js";
 import { Finding, Verify, words } from "../parts/verify.js";
@@ -21,6 +21,7 @@ export function Screen() {
   return html`<div class="page"><div class="head"><h1>Log</h1><p class="lead">Every answer has an entry, sealed into segments that form a chain. Entries are numbered without a gap, so none can go missing unnoticed.</p></div>
     <${Problem} error=${!data && status.error} retry=${status.reload} />
     ${data ? html`<${Chain} status=${data} />` : status.slow && html`<${Skeleton} rows=${4} />`}
+    ${data?.forks.map((/** @type {Fork} */ fork) => html`<${Forked} fork=${fork} key=${fork.tree} />`)}
     <${Verify} total=${data?.lastSequence ?? 0} />
     <${Checkpoints} />
     <${Archive} /></div>`;
