@@ -6,7 +6,7 @@ KEYS[1]       caller_key      hash; record of the API key that pins; missing = r
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       pinned          hash; the pinned request: its MAC -> `record`
 
-ARGV[1]       actor_id        id of the API key that pins
+ARGV[1]       actor_id        id of the API key that pins; "console" = none
 ARGV[2]       id              of the pinned request, for the trail
 ARGV[3]       after           for the trail: JSON of the pinned request
 ARGV[4]       record          when it was pinned (ms), and what else is known about it, each after a space
@@ -28,7 +28,7 @@ local caller_key, changes, pinned = KEYS[1], KEYS[2], KEYS[3]
 local actor_id, id, after, record = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local expires_ms, reason, newest = ARGV[5], ARGV[6], ARGV[7]
 
-local actor = redis.call('HMGET', caller_key, 'name', 'via', 'person')
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
 if not actor[1] then return {'revoked', ''} end
 for i = 7, #ARGV do
   local earlier = redis.call('HGET', pinned, ARGV[i])

@@ -34,7 +34,7 @@ def test_an_approval_and_its_entry_name_the_person_who_decided(tenant, agent_id,
     env = clean_env() | {"REMIT_URL": str(tenant.admin.base_url), "REMIT_API_KEY": tenant.admin_key}
     assert "approved by pat (cli)" in run_remit(["approvals", "show", approval_id], env).stdout
     exported = tenant.admin.get("/v1/audit-logs/export", params={"format": "csv"}).text
-    assert exported.splitlines()[0].endswith(",decidedBy,trippedBy,subject")
+    assert exported.splitlines()[0].endswith(",decidedBy,trippedBy,subject,records,filling")
     assert '""person""' in exported
 
 

@@ -28,6 +28,15 @@ async def test_the_first_request_stays(client):
     assert await client.call("PEXPIRETIME", "pinned") == 1 << 52
 
 
+async def test_the_command_line_on_the_store_has_no_key(client):
+    """It pins all the same; the trail says that it was not a key."""
+    await client.call("DEL", "key")
+    pinned = await client.run(PIN_REQUEST, KEYS, ["console", "id", "{}", "now", 1 << 52, "why", "new"])
+    [[_, change]] = await client.call("XRANGE", "changes", "-", "+")
+    fields = change if isinstance(change, dict) else dict(zip(change[::2], change[1::2], strict=True))
+    assert (pinned, fields["actorId"], fields["actorName"]) == (["done", "now"], "console", "console")
+
+
 async def test_a_key_that_is_gone_pins_nothing(client):
     """Nothing is written."""
     await client.call("DEL", "key")
