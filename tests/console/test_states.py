@@ -129,6 +129,34 @@ def test_every_screen_keeps_what_it_has(visit, scene):
     assert scene.tenant.admin.delete(f"/v1/webhooks/{webhook['id']}").status_code == 204
 
 
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [(None, "This page cannot reach Remit"), (502, "The service answered 502"), (503, "The store does not answer")],
+)
+def test_a_page_that_is_opened_in_an_outage_waits_for_its_end(visit, status, why):
+    """It says why, and asks again by itself; nobody is asked to sign in who is signed in."""
+    visitor = visit("admin", locale="en-GB")
+    page = visitor.page
+
+    def answer(route):
+        if status is None:
+            route.abort()
+        else:
+            told = {"json": {"error": {"code": "STORE_UNAVAILABLE", "message": why}}}
+            route.fulfill(status=status, **(told if status == 503 else {"body": "<h1>a balancer's page</h1>"}))
+
+    page.route("**/v1/**", answer)
+    visitor.open("/console")
+    page.get_by_role("alert").get_by_text(why).wait_for()
+    page.get_by_text("This page tries again by itself").wait_for()
+    assert page.get_by_label("API key").count() == page.get_by_role("heading", name="Sign in").count() == 0
+    assert visitor.violations() == []
+    page.unroute("**/v1/**")
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    page.get_by_role("alert").wait_for(state="hidden")
+    visitor.forgive("status of ", "ERR_FAILED")
+
+
 def test_what_is_not_known_is_not_said(visit, scene):
     """An agent whose policies are being read is not one without any, and a list that cannot be read is not replaced."""
     visitor = visit("policies", locale="en-GB")

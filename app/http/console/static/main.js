@@ -1,5 +1,5 @@
 // The start, and the frame of every screen: menu, title of the tab, sign-in, bars, and the screen itself.
-import { signedOut, stale, trouble } from "./api.js";
+import { pause, signedOut, stale, trouble } from "./api.js";
 import { Icon } from "./icons.js";
 import { shortcutsShown } from "./keys.js";
 import { Later } from "./parts/loading.js";
@@ -61,7 +61,8 @@ function Shell() {
   useEffect(() => {
     document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [parts.value[0], session.value]);
-  if (!asked.value) return html`<div class="waking" role="status"><span class="sr">Loading</span></div>`;
+  if (!asked.value)
+    return html`<main><h1 class="sr">Remit</h1><p class="sr" role="status">Loading</p><${Trouble} next="This page tries again by itself." /></main>`;
   if (!session.value) return html`<main class="door"><${Later} load=${form} name="SignIn" /></main>`;
   const [first = "", second] = parts.value;
   const screens = allowedScreens();
@@ -101,11 +102,12 @@ function Titled({ name, title, id }) {
   return html`<${Later} load=${() => import(`./screens/${name}.js`)} name="Screen" id=${id} />`;
 }
 
-function Trouble() {
+/** Why something could not be read. @param {{next?: string}} props */
+function Trouble({ next = "What you see may be old." }) {
   const why = trouble.value || stale.value;
   return (
     why &&
-    html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${why} />.</b> What you see may be old.</p></div>`
+    html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${why} />.</b> ${next}</p></div>`
   );
 }
 
@@ -116,7 +118,12 @@ async function start() {
     go(HOME, { replace: true });
     await signIn({ code }).catch(() => {});
   }
-  if (!session.value) await whoAmI().catch(() => {});
+  for (let failures = 0; !asked.value; failures++) {
+    await whoAmI().catch(async (error) => {
+      trouble.value ||= error.message;
+      await pause(Math.min(30_000, 1000 * 2 ** failures));
+    });
+  }
 }
 
 const root = document.getElementById("app");

@@ -3,6 +3,7 @@ import { ask, noteSignIn, Refused, signedOut } from "./api.js";
 import { signal } from "./vendor/preact.js";
 
 export const session = signal(/** @type {Session | null} */ (null));
+/** True once it is known whether somebody is signed in. */
 export const asked = signal(false);
 let turn = 0;
 const tabs = new BroadcastChannel("remit.session");
@@ -64,9 +65,8 @@ export async function whoAmI(tell = true) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;
     if (mine !== turn) return;
     signedOut.value = true;
-  } finally {
-    if (mine === turn) asked.value = true;
   }
+  asked.value = true;
 }
 
 /** Sign in with a key or with the code of a link; raises Refused. @param {{key: string} | {code: string}} proof */
