@@ -13,7 +13,9 @@ from app.model.rules import PolicyRule, RateLimited, Rules, ToolAllowlist
 
 
 def limited(*tools, max_calls=5, window_seconds=60, **fields):
-    return RateLimited(tools=list(tools), rate_limit=RateLimit(max_calls, window_seconds), **fields)
+    return RateLimited(
+        tools=list(tools), rate_limit=RateLimit(max_calls=max_calls, window_seconds=window_seconds), **fields
+    )
 
 
 def policy(policy_id, priority, created_ms):
