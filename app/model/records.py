@@ -124,6 +124,11 @@ def token(value: Scalar) -> str:
     return msgspec.json.encode(value).decode().replace(" ", "\\u0020")
 
 
+def stored(tool: str, fields: Mapping[str, Scalar]) -> str:
+    """What the store has of a record, after the time of its report and a space: `<tool> <field>=<value> …`."""
+    return digest(tool) + "".join(f" {digest(name)}={token(value)}" for name, value in fields.items())
+
+
 def fits(said: str, tests: tuple[str, ...]) -> bool:
     """True if a value passes all tests; `records.lua` says the same. said: in the form of `token`."""
     for sign in "=!":

@@ -11,7 +11,9 @@ from app.model.decisions import Outcome, Result
 from app.model.marks import MAX_SESSIONS, TOO_MANY_SESSIONS
 from app.model.plans import Check, DenialCount, HistoryCheck, Mark, Quota, RecordCheck, RememberedCheck
 from app.model.quotas import MAX_DENIALS
+from app.model.records import MAX_RECORDS, Reported, digest, stored
 from app.pdp.compiled import INACTIVE
+from app.pdp.rules.records import read_record
 from app.replay.buckets import Buckets
 from app.replay.replayed_call import ReplayedCall
 from app.replay.spans import Limit, Room, Timeline
@@ -209,12 +211,34 @@ class Sessions:
         self.in_doubt |= other.in_doubt
 
 
+class Records:
+    """What was reported of the results of calls, by agent and session: as the store has it, the oldest first."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._stored: dict[tuple[str, str], dict[str, str]] = {}
+
+    def report(self, agent_id: str, session: str, tool: str, records: Reported) -> None:
+        """Keep what a runtime reports of a call that is executed now; of many records the newest stay."""
+        held = self._stored.setdefault((agent_id, session), {})
+        for name, fields in records.items():
+            held.pop(digest(name), None)
+            held[digest(name)] = f"{self._timeline.now_ms} {stored(tool, fields)}"
+        for oldest in list(held)[:-MAX_RECORDS]:
+            del held[oldest]
+
+    def fits(self, check: RecordCheck, agent_id: str) -> bool:
+        """Whether such a record was reported, and is as the rule wants it."""
+        found = self._stored.get((agent_id, check.session), {}).get(check.record)
+        return read_record(check, found, self._timeline.now_ms)[1]
+
+
 class Ledger:
-    """Buckets, sessions and breakers on one timeline.
+    """Buckets, sessions, breakers and records on one timeline.
 
     remembered: whether people have approved the values that rules look up, and pinned the requests, and whether records
-    fit of which an entry does not say. The log does not say which, nor for how long, so a replay does not know; in a
-    test of policies nothing has been approved, pinned or reported.
+    fit of which neither an entry says anything nor `records`. The log does not say which, nor for how long, so a replay
+    does not know; in a test of policies nothing has been approved or pinned, and nothing reported but by its calls.
     """
 
     def __init__(self, timeline: Timeline, remembered: Room = Room.UNKNOWN) -> None:
@@ -222,6 +246,7 @@ class Ledger:
         self.buckets = Buckets(timeline)
         self.sessions = Sessions(timeline)
         self.denials = Denials(timeline)
+        self.records = Records(timeline)
 
     def outcomes(self, call: ReplayedCall, agent_id: str) -> list[Outcome]:
         """The possible outcomes of the call. Its first full quota decides; several if that quota is uncertain."""
@@ -310,7 +335,9 @@ class Ledger:
             return self._remembered
         if isinstance(quota, RecordCheck):
             fits = call.record_fits(quota)
-            return self._remembered if fits is None else Room.YES if fits else Room.NO
+            if fits is None:
+                return Room.YES if self.records.fits(quota, agent_id) else self._remembered
+            return Room.YES if fits else Room.NO
         return self.buckets.room(quota, agent_id)
 
     def _with_marks(self, call: ReplayedCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:

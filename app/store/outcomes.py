@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from app.errors import OutcomeConflict, StoreUnavailable, Unauthorized
 from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallOutcome, CallStatus, DecidedCall
-from app.model.records import KEPT_SECONDS, MAX_RECORDS, Reported, digest, token
+from app.model.records import KEPT_SECONDS, MAX_RECORDS, Reported, digest, stored
 from app.model.sequences import session_digest
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client, Value
@@ -95,8 +95,7 @@ class Outcomes:
 def _lines(records: Reported, tool: str) -> Iterator[str]:
     """Yield each record as the script takes it."""
     for name, fields in records.items():
-        said = "".join(f" {digest(each)}={token(value)}" for each, value in fields.items())
-        yield f"{digest(name)} {digest(tool)}{said}\n"
+        yield f"{digest(name)} {stored(tool, fields)}\n"
 
 
 def _refusal(status: str, reported: str) -> Exception:

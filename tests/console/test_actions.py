@@ -135,7 +135,7 @@ WITH_A_REQUEST = """async () => {
   return caseOf({
     action: 'authorize', toolName: 'mail.send', result: 'denied', code: 'request_not_pinned',
     policyId: null, rule: null, timestamp: '2026-11-20T12:00:00Z', parameters: {},
-    context: {request: {length: 9, hmac: 'f00d'}},
+    context: {request: {length: 9, hmac: 'f00d'}}, records: [{of: 'order:7', fields: null}],
   }).text;
 }"""
 READ_AS_FILES_ARE = """
@@ -162,6 +162,7 @@ def test_a_decision_becomes_a_test_of_a_draft(visit, scene):
     noted = page.evaluate(WITH_A_REQUEST)
     assert "The log redacts secrets and users' requests" in noted
     assert "Add those calls" not in noted  # no earlier call can pin a request
+    assert 'Rules read [{"of": "order:7", "fields": null}]. Add under before' in noted
     assert str(BIG) in made()
     page.goto(f"{scene.url}/console/decisions?result=escalated&tool_name=mail.send&q=exe")
     assert "\\u202E" in made()

@@ -66,6 +66,23 @@ def test_drafts_replace_or_join_what_is_in_force(tenant, policy):
     assert tenant.admin.get(f"/v1/policies/{policy['id']}").json()["version"] == 1
 
 
+def test_a_draft_reads_what_the_tests_calls_reported(tenant, policy):
+    """What is reported in a test is stored nowhere, and its calls need no scope for it."""
+    record = {"of": "order:{parameters.order}", "from": ["read"], "fields": {"status": {"enum": ["delivered"]}}}
+    rule = {"type": "parameter_constraint", "tools": ["refund"], "record": record}
+    guard = {"name": "delivered", "kind": "guardrail", "rules": [rule]}
+    context = {"session": "s"}
+    call = {"tool": "refund", "parameters": {"order": 7}, "context": context}
+    read = {"tool": "read", "context": context, "records": {"order:7": {"status": "delivered"}}}
+    tests = [
+        {"name": "read", "before": [read], "call": call, "want": "allowed"},
+        {"name": "unread", "call": call, "want": {"result": "denied", "policy": "delivered"}},
+    ]
+    assert run(tenant, *tests, policies=[guard])["failed"] == 0
+    unnamed = [{**tests[0], "before": [read | {"context": {}}]}]
+    assert refused(tenant, tests=unnamed) == "$.tests[0].before[0].records"
+
+
 def test_tests_that_are_none_are_refused(tenant, policy):
     """Too many calls, times that no clock shows, fields that no test has; an agent that is not there is 404."""
     assert refused(tenant, tests=[]) == "$.tests"

@@ -26,7 +26,7 @@ from app.model.plans import (
     Target,
 )
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
-from app.model.records import digest, token
+from app.model.records import digest, stored
 from app.model.rules import Rules
 from app.model.sequences import session_digest
 from app.pdp import compile_agent, decide
@@ -148,8 +148,8 @@ class Ledger:
         if isinstance(quota, DenialCount):
             return self._filled(quota, now_us)
         if isinstance(quota, RecordCheck):
-            stored = self.records.get((quota.session, quota.record))
-            return 0 if read_record(quota, stored, now_us // 1000)[1] else math.inf
+            found = self.records.get((quota.session, quota.record))
+            return 0 if read_record(quota, found, now_us // 1000)[1] else math.inf
         if isinstance(quota, RememberedCheck):
             is_there = (self._remembers(quota, target, now_us) for target in quota.targets)
             return 0 if all(is_there) else math.inf
@@ -210,9 +210,8 @@ class PdpAndMirror:
         """The runtime reports records of the call's result."""
         session = naive.session_of({"context": context})
         for name, fields in records.items():
-            said = "".join(f" {digest(each)}={token(value)}" for each, value in fields.items())
-            stored = f"{now_us // 1000} {digest(tool_name)}{said}"
-            self.ledger.records[session_digest(session or ""), digest(name)] = stored
+            said = f"{now_us // 1000} {stored(tool_name, fields)}"
+            self.ledger.records[session_digest(session or ""), digest(name)] = said
             self.mirror_reported.append((now_us, session, tool_name, name, fields))
 
     def patch(self, policy_id: str, fields: dict[str, Any]) -> None:

@@ -9,8 +9,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from app.model.agents import Groups, require_groups
 from app.model.claims import Claim
 from app.model.decisions import Result
+from app.model.records import Reported, require_reported
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.model.times import parse_time_ms
+from app.pdp.rules.sequence import session_of
 from app.policy_tools.files.documents import Document
 from app.policy_tools.files.policy_file import decoded, read_text
 
@@ -68,16 +70,34 @@ class EarlierCall(TestedCall, frozen=True, kw_only=True, forbid_unknown_fields=T
     times: How many such calls, one after the other.
     every: The time between them, such as `1s`; none if left out.
     want: The expected result of each, if not allowed.
+    records: What the runtime reports of each one's result, as with the outcome of a call, when it is made.
     """
 
     times: Annotated[int, Meta(ge=1, le=MAX_CALLS)] = 1
     every: _Text = "0s"
     want: ExpectedResult | Result = Result.ALLOWED
+    records: Reported = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not _span(self.every):
             raise FieldError("every", "must be a span of time such as 1s, 5m or 2h")
+        if self.records:
+            self._require_reportable()
+
+    @property
+    def session(self) -> str:
+        """The session's name in the store; "" if the call names none."""
+        return session_of(None if isinstance(self.context, UnsetType) else self.context)
+
+    def _require_reportable(self) -> None:
+        """Raise FieldError if a service would refuse to take the records of such a call."""
+        require_reported(self.records)
+        result = self.want if isinstance(self.want, Result) else self.want.result
+        if result is not Result.ALLOWED:
+            raise FieldError("records", "only a call that is allowed has a result")
+        if not self.session:
+            raise FieldError("records", "the call must name its `session` in its context: only its rules read them")
 
 
 class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

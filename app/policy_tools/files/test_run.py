@@ -17,7 +17,15 @@ from app.model.text import FieldError, with_hidden_shown
 from app.model.times import parse_time_ms
 from app.policy_tools.compare.claims import judge_claim
 from app.policy_tools.files.policy_file import FileError, ReadFile, find_files, read_policy_file
-from app.policy_tools.files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
+from app.policy_tools.files.test_file import (
+    EarlierCall,
+    ExpectedResult,
+    PolicyTest,
+    ReadTests,
+    TestedCall,
+    span_ms,
+    time_ms,
+)
 from app.policy_tools.files.values import Values
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
@@ -122,6 +130,11 @@ class _Stage:
             self._ledger.deny(replayed, _AGENT)
         return self._shown(outcome)
 
+    def report(self, call: EarlierCall) -> None:
+        """The runtime reports the records of a call that has just been allowed."""
+        if call.records:
+            self._ledger.records.report(_AGENT, call.session, call.tool, call.records)
+
     def _shown(self, outcome: Outcome) -> ActualResult:
         rule = outcome.rule
         policy = None if outcome.policy_id is None else self._names[outcome.policy_id]
@@ -177,6 +190,7 @@ def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, Ac
             if problem is not None:
                 which = f", call {nth + 1} of {earlier.times}" if earlier.times > 1 else ""
                 return f"before[{number}]{which}: {problem}", got
+            stage.report(earlier)
     got = stage.judge(test.call, now_ms if test.call.at is UNSET else time_ms(test.call.at, start_ms))
     return _problem(test.want, got), got
 

@@ -1729,6 +1729,15 @@ export interface components {
              * @default allowed
              */
             want?: components["schemas"]["Result"] | components["schemas"]["ExpectedResult"];
+            /**
+             * @description What the runtime reports of each one's result, as with the outcome of a call, when it is made.
+             * @default {}
+             */
+            records?: {
+                [key: string]: {
+                    [key: string]: string | number | boolean | null;
+                };
+            };
         };
         /** @description Calls that never get some results: at no time, with no limits free or full, and after nothing. */
         Claim: {

@@ -59,6 +59,8 @@ export function caseOf(entry) {
     entry.code &&
       COUNTING.includes(entry.code) &&
       "What was done before decided this. Add those calls under before: each test begins with empty counters.",
+    entry.records?.length &&
+      `Rules read ${flow(entry.records)}. Add under before the call whose result said so, with its records.`,
     /"\[REDACTED\]"|"beginning":|"request":\{"(length|hmac)":/.test(said) &&
       "The log redacts secrets and users' requests, and shortens long values: put the real ones in their place.",
   ].filter(Boolean);
