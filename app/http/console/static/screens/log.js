@@ -30,9 +30,7 @@ export function Screen() {
 /** @param {{status: any}} props */
 function Chain({ status }) {
   const entries = Number(status.lastSequence) - Number(status.firstSequence) + 1;
-  const shown = Math.min(60, Number(status.segments));
   return html`<section class="card stack"><h2 class="line">${status.verification?.finding ? html`<${Pill} is="damaged" />` : status.intactAt && html`<${Pill} is="intact" />`}<span>${words(Math.max(0, entries), "entry", "entries")}, ${status.intactAt ? html`verified <${Time} at=${status.intactAt} />` : "not verified yet"}; ${Number(status.unsealed) ? `${count(status.unsealed)} not sealed yet` : "all sealed"}</span></h2>
-    <div class="chain" aria-hidden="true">${Number(status.segments) > shown && html`<span class="muted small">${words(Number(status.segments) - shown, "older segment")}</span>`}${Array.from({ length: shown }, () => html`<i></i>`)}<i class=${Number(status.unsealed) ? "open" : "none"}></i></div>
     <dl class="facts"><dt>Sealed</dt><dd>${Number(status.segments) ? `${words(status.segments, "segment")}, up to entry ${count(status.sealedSequence)}` : "nothing yet"}</dd>
       <dt>Not sealed yet</dt><dd>${words(status.unsealed, "entry", "entries")}${Number(status.lagSeconds) > 0 ? `, the oldest for ${duration(Number(status.lagSeconds))}` : ""}</dd>
       ${Number(status.firstSequence) > 1 && html`<dt>Retention</dt><dd>dropped the entries before ${count(status.firstSequence)}</dd>`}
