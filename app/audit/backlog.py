@@ -132,7 +132,7 @@ async def read_backlog(client: Client, workspace_id: str) -> Backlog:
         ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
         ("HGET", keyspace.commits, "sequence"),
         ("HLEN", keyspace.audit_poison),
-        ("HMGET", keyspace.workspace, "verified_ms", "verified_up_to", "verified_finding", "intact_ms"),
+        ("HMGET", keyspace.workspace, "verified_ms", "verified_up_to", "verified_finding", "intact_ms", "intact_up_to"),
         *(("HGET", checkpoint_key(keyspace, tree), "fork") for tree in SignedTree),
     )
     head = head_of(record)
@@ -155,6 +155,7 @@ async def read_backlog(client: Client, workspace_id: str) -> Backlog:
         poison=poison,
         verification=_last_verification(*noted[:3]),
         intact_at=_time_or_none(noted[3]),
+        intact_up_to=count_of((noted[4] or "0").encode()),
         forks=[fork for each in zip(SignedTree, forks, strict=True) if (fork := fork_of(*each)) is not None],
     )
 

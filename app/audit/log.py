@@ -198,7 +198,9 @@ class AuditLog:
             verification = await verifier.verify(since, segments_max, progress, continues=continues, note=note)
         if verification.finding is None and verification.complete:
             with suppress(StoreUnavailable):  # a store that refuses writes does not change the finding
-                await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)
+                up_to = 0 if verification.checkpoint is None else verification.checkpoint.newest
+                intact = ("intact_ms", began_ms, "intact_up_to", up_to)
+                await self._client.call("HSET", Keyspace(workspace_id).workspace, *intact)
         return verification
 
     async def checkpoint(self, workspace_id: str, tree: SignedTree) -> Note:

@@ -165,7 +165,9 @@ def show_status(api: Api) -> Shown:
     click.echo(f"entries   {log['firstSequence']} to {log['lastSequence']}, sealed up to {log['sealedSequence']}")
     click.echo(f"unsealed  {log['unsealed']}, the oldest for {log['lagSeconds']:.1f} s")
     click.echo(f"segments  {log['segments']}")
-    _print_verification(log["verification"], log["intactAt"])
+    _print_verification(log["verification"])
+    intact = f"up to entry {log['intactUpTo']} when last verified as a whole, {log['intactAt']}"
+    click.echo(f"intact    {'not found so yet' if log['intactAt'] is None else intact}")
     for fork in log["forks"]:
         said = f"{fork['tree']}, not signed since {fork['since']}: {with_hidden_shown(fork['message'])}"
         click.echo(f"forked    {said}; see docs/checkpoints.md", err=True)
@@ -173,8 +175,8 @@ def show_status(api: Api) -> Shown:
         click.echo(f"poison    {log['poison']} entries could not be sealed unchanged; see docs/audit.md", err=True)
 
 
-def _print_verification(last: dict[str, Any] | None, intact_at: str | None) -> None:
-    """Print the last round of the background verification, and when the whole log was last found intact."""
+def _print_verification(last: dict[str, Any] | None) -> None:
+    """Print the last round of the background verification."""
     if last is not None and last["finding"] is not None:
         finding = last["finding"]
         place = f"segment {finding['segment']}" if finding["part"] == "segments" else f"the {finding['part']}"
@@ -183,9 +185,6 @@ def _print_verification(last: dict[str, Any] | None, intact_at: str | None) -> N
     elif last is not None:
         up_to = "" if last["upTo"] is None else f", up to entry {last['upTo']}"
         click.echo(f"verified  {last['beganAt']}: intact{up_to}")
-    click.echo(
-        f"intact    {'not found so yet' if intact_at is None else f'when last verified as a whole, {intact_at}'}"
-    )
 
 
 @audit.command("counts")

@@ -242,6 +242,7 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     verification: The last round of the background verification; null before the first one.
     intact_at: When the last verification began that found the whole log intact, in the background or on request; null
     if none has yet.
+    intact_up_to: The newest entry that this verification covered; 0 if none has yet.
     forks: What is signed no more until an admin accepts it; empty if checkpoints are signed, or no key signs any.
     """
 
@@ -254,6 +255,7 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     poison: Count
     verification: LastVerification | None
     intact_at: Timestamp | None
+    intact_up_to: Count
     forks: list[Fork]
 
 

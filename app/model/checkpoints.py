@@ -45,6 +45,11 @@ class Checkpoint(Struct, frozen=True):
     rest: Rest | None = None
 
     @property
+    def newest(self) -> int:
+        """The newest entry that it covers."""
+        return self.sequence if self.rest is None else self.rest.newest
+
+    @property
     def line(self) -> str:
         """`<workspace> <segment> <sequence> <sha256> <time>`, and the rest in the order of its fields."""
         words = [self.workspace, self.segment, self.sequence, self.sha256, rfc3339(self.time_ms)]

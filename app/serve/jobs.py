@@ -298,7 +298,8 @@ class VerificationRounds:
             if stopped.is_set() or not await self._has_lease(keyspace):
                 return
         reached = verification.checkpoint or since
-        noted: dict[str, Value] = {"verified_ms": began_ms, "verified_up_to": _newest(reached), "verified_finding": ""}
+        up_to = 0 if reached is None else reached.newest
+        noted: dict[str, Value] = {"verified_ms": began_ms, "verified_up_to": up_to, "verified_finding": ""}
         if verification.finding is not None:
             noted["verified_finding"] = msgspec.json.encode(verification.finding)
             log.error(
@@ -309,7 +310,7 @@ class VerificationRounds:
             )
             await self._on_finding(workspace_id, verification.finding)
         else:
-            noted["intact_ms"] = began_ms
+            noted |= {"intact_ms": began_ms, "intact_up_to": up_to}
         await self._client.call("HSET", keyspace.workspace, *(part for each in noted.items() for part in each))
 
     async def _was_dropped(self, keyspace: Keyspace, since: Checkpoint) -> bool:
@@ -318,10 +319,3 @@ class VerificationRounds:
 
     async def _has_lease(self, keyspace: Keyspace) -> bool:
         return await take_lease(self._client, keyspace.verification_lease, self._name, _LEASE_MS)
-
-
-def _newest(reached: Checkpoint | None) -> int:
-    """The newest entry up to which the log was found intact."""
-    if reached is None:
-        return 0
-    return reached.sequence if reached.rest is None else reached.rest.newest

@@ -2,11 +2,12 @@
 
 import httpx
 import pytest
+from audit_entries import Writer
 from fake_store import FakeClient
 from servers import Store
 from serving import Service
 
-from app.audit.backlog import FRESH_SECONDS, SealingLag, SealingWatch
+from app.audit.backlog import FRESH_SECONDS, SealingLag, SealingWatch, read_backlog
 from app.audit.log import AuditLog
 from app.errors import StoreUnavailable
 from app.redis_client.clients import open_client, store_time_ms
@@ -140,6 +141,18 @@ async def test_a_log_is_as_old_as_its_last_verification_that_found_it_intact(own
 
     assert (await AuditLog(own_client).verify("old")).finding is None
     assert 20 <= (await SealingWatch(own_client).look()).intact_seconds < 30
+
+
+async def test_a_verification_on_request_says_how_far_the_log_was_intact(own_client):
+    """Also where the background has verified nothing yet; what is written later does not count."""
+    writer = Writer(own_client, "w")
+    await writer.append(10)
+    assert (await AuditLog(own_client).verify("w")).complete
+    first = await read_backlog(own_client, "w")
+    assert (first.verification, first.intact_up_to, first.last_sequence) == (None, 10, 10)
+    await writer.append(5)
+    later = await read_backlog(own_client, "w")
+    assert (later.intact_at, later.intact_up_to, later.last_sequence) == (first.intact_at, 10, 15)
 
 
 async def test_a_log_is_noted_as_intact_only_after_a_full_verification_without_findings(own_client):

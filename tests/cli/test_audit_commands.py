@@ -64,6 +64,13 @@ def test_the_status_counts_what_is_not_sealed(remit):
     assert (status["unsealed"], status["sealedSequence"], status["lastSequence"], status["segments"]) == (8, 32, 40, 2)
 
 
+def test_the_status_says_how_far_the_log_was_intact_and_when(remit, writer):
+    """Never how long it is now beside an older verification."""
+    assert "intact    not found so yet\n" in remit("status").stdout
+    assert remit("verify").returncode == 0
+    assert "intact    up to entry 40 when last verified as a whole, 20" in remit("status").stdout
+
+
 def test_a_checkpoint_goes_from_one_verification_to_the_next(remit):
     """Standard output has only the line; a log that contradicts it ends with exit code 1."""
     first = remit("verify")

@@ -224,7 +224,7 @@ def test_scopes_that_a_session_has_lost_are_gone_from_an_open_page(visit):
 
 
 def test_what_the_background_verification_found_is_shown(visit):
-    """Where, what it means, and when the log was last intact."""
+    """Where, what it means, when the log was last intact, and how much of it was there then."""
     visitor = visit("audit")
     at = "2026-11-20T12:00:00.000Z"
     finding = {"fault": "changed", "segment": 7, "message": "It was <b>altered</b>", "part": "segments"}
@@ -234,15 +234,19 @@ def test_what_the_background_verification_found_is_shown(visit):
         "poison": 1,
         "verification": {"beganAt": at, "upTo": 60, "finding": finding},
         "intactAt": at,
+        "intactUpTo": 40,
         "forks": [],
     }
     visitor.page.route("**/v1/audit-logs/status", lambda route: route.fulfill(json=status | found))
     page = visitor.open("/console/log", "Log")
     page.get_by_role("alert").get_by_text("The log has been changed in segments, segment 7.").wait_for()
     page.get_by_role("alert").get_by_text("It was <b>altered</b>").wait_for()
-    page.get_by_text("found intact").get_by_text("up to entry 60").or_(
-        page.get_by_text(", up to entry 60")
-    ).first.wait_for()
+    page.locator("h2", has_text="40 of 90 entries verified").wait_for()
+    page.locator("dd", has_text="found intact").get_by_text(", up to entry 40").wait_for()
+    assert page.get_by_text("entry 60").count() == 0
+    visitor.page.route("**/v1/audit-logs/status", lambda route: route.fulfill(json=status | found | {"intactUpTo": 90}))
+    page.evaluate(COME_BACK)
+    page.locator("h2").get_by_text("90 entries verified").wait_for()
     page.get_by_text("1 entry could not be sealed unchanged").wait_for()
 
 

@@ -77,11 +77,11 @@ async def test_a_log_is_read_as_a_whole_when_its_round_is_due_and_not_before(wat
 async def test_the_status_of_the_log_says_what_the_last_round_found(watched):
     """Before the first round nothing; a finding stays until a round finds none, and says when all was intact before."""
     before = await watched.status()
-    assert (before.verification, before.intact_at) == (None, None)
+    assert (before.verification, before.intact_at, before.intact_up_to) == (None, None, 0)
     await watched.go_round()
     first = await watched.status()
     assert (first.verification.up_to, first.verification.finding) == (5 * 16 + 3, None)
-    assert first.verification.began_at == first.intact_at
+    assert (first.verification.began_at, first.verification.up_to) == (first.intact_at, first.intact_up_to)
 
     body = await watched.client.call_bytes("GET", watched.keys.audit_data(4))
     await watched.client.call("DEL", watched.keys.audit_data(4))
@@ -90,7 +90,8 @@ async def test_the_status_of_the_log_says_what_the_last_round_found(watched):
     damaged = await watched.status()
     finding = damaged.verification.finding
     assert (finding.fault, finding.segment, finding.place) == ("removed", 4, "segment 4")
-    assert (damaged.verification.up_to, damaged.intact_at) == (3 * 16, first.intact_at)
+    assert damaged.verification.up_to == 3 * 16
+    assert (damaged.intact_at, damaged.intact_up_to) == (first.intact_at, first.intact_up_to)
     assert await watched.status() == damaged
 
     await watched.client.call("SET", watched.keys.audit_data(4), body)

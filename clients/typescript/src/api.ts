@@ -3738,6 +3738,8 @@ export interface components {
              * @description When the last verification began that found the whole log intact, in the background or on request; null if none has yet.
              */
             intactAt: string | null;
+            /** @description The newest entry that this verification covered; 0 if none has yet. */
+            intactUpTo: number;
             /** @description What is signed no more until an admin accepts it; empty if checkpoints are signed, or no key signs any. */
             forks: components["schemas"]["Fork"][];
         };

@@ -96,6 +96,7 @@ BACKLOG = {
     "poison": 0,
     "verification": {"beganAt": CREATED, "upTo": 1024, "finding": None},
     "intactAt": CREATED,
+    "intactUpTo": 1024,
     "forks": [],
 }
 FORK = {

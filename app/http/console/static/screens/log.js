@@ -29,12 +29,14 @@ export function Screen() {
 
 /** @param {{status: any}} props */
 function Chain({ status }) {
-  const entries = Number(status.lastSequence) - Number(status.firstSequence) + 1;
-  return html`<section class="card stack"><h2 class="line">${status.verification?.finding ? html`<${Pill} is="damaged" />` : status.intactAt && html`<${Pill} is="intact" />`}<span>${words(Math.max(0, entries), "entry", "entries")}, ${status.intactAt ? html`verified <${Time} at=${status.intactAt} />` : "not verified yet"}; ${Number(status.unsealed) ? `${count(status.unsealed)} not sealed yet` : "all sealed"}</span></h2>
+  const entries = Math.max(0, Number(status.lastSequence) - Number(status.firstSequence) + 1);
+  const verified = Math.max(0, Number(status.intactUpTo) - Number(status.firstSequence) + 1);
+  const all = words(entries, "entry", "entries");
+  return html`<section class="card stack"><h2 class="line">${status.verification?.finding ? html`<${Pill} is="damaged" />` : status.intactAt && html`<${Pill} is="intact" />`}<span>${status.intactAt ? html`${verified < entries ? `${count(verified)} of ` : ""}${all} verified <${Time} at=${status.intactAt} />` : `${all}, not verified yet`}; ${Number(status.unsealed) ? `${count(status.unsealed)} not sealed yet` : "all sealed"}</span></h2>
     <dl class="facts"><dt>Sealed</dt><dd>${Number(status.segments) ? `${words(status.segments, "segment")}, up to entry ${count(status.sealedSequence)}` : "nothing yet"}</dd>
       <dt>Not sealed yet</dt><dd>${words(status.unsealed, "entry", "entries")}${Number(status.lagSeconds) > 0 ? `, the oldest for ${duration(Number(status.lagSeconds))}` : ""}</dd>
       ${Number(status.firstSequence) > 1 && html`<dt>Retention</dt><dd>dropped the entries before ${count(status.firstSequence)}</dd>`}
       ${Number(status.poison) > 0 && html`<dt>Replaced</dt><dd class="error">${words(status.poison, "entry", "entries")} could not be sealed unchanged; placeholders say where</dd>`}
-      <dt>Verified</dt><dd>${status.intactAt ? html`found intact <${Time} at=${status.intactAt} />${status.verification?.upTo ? `, up to entry ${count(status.verification.upTo)}` : ""}` : "not yet; the background process does it from time to time"}</dd></dl>
+      <dt>Verified</dt><dd>${status.intactAt ? html`found intact <${Time} at=${status.intactAt} />, up to entry ${count(status.intactUpTo)}` : "not yet; the background process does it from time to time"}</dd></dl>
     ${status.verification?.finding && html`<${Finding} finding=${status.verification.finding} />`}</section>`;
 }

@@ -66,7 +66,7 @@ function Health() {
     <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? (log.data && !Number(log.data.lastSequence) ? "Ready to decide." : "Decisions are being made.") : "Decisions are being refused."}</b>
     ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
     ${Number(log.data?.lastSequence) > 0 && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
-    ${log.data?.verification?.finding ? html` <a class="error" href=${to("log")}><b>The log is damaged.</b></a>` : log.data?.intactAt && html` <span>Intact <${Time} at=${log.data.intactAt} />.</span>`}
+    ${log.data?.verification?.finding ? html` <a class="error" href=${to("log")}><b>The log is damaged.</b></a>` : log.data?.intactAt && html` <span>Intact up to entry ${Number(log.data.intactUpTo).toLocaleString("en")}, verified <${Time} at=${log.data.intactAt} />.</span>`}
     ${log.data?.forks.length > 0 && html` <a class="error" href=${to("log")}><b>What was signed is not continued.</b></a>`}
     ${log.error !== undefined && html` <b class="error">The state of the log is not known: <${Text} value=${/** @type {Error} */ (log.error).message} /></b>`}
     ${parked > 0 && html` <a href=${to("webhooks")}>${parked} events could not be delivered.</a>`}</p></section>`;
