@@ -578,7 +578,9 @@ def test_a_hundred_thousand_entries_leave_memory_as_it_was(visit, scene):
 
 
 def test_a_link_signs_in_once(visit, scene, store):
-    """`remit console` prints it; its code is in the fragment, which the address forgets at once."""
+    """`remit console` prints it; its code is in the fragment, which the address forgets at once. Used again, it
+    says that it was, also to whoever is signed in.
+    """
     env = clean_env() | {"REMIT_REDIS_URL": store.url}
     ran = run_remit(["console", "--workspace", scene.tenant.id, "--scope", "view", "--url", scene.url], env)
     assert ran.returncode == 0, ran.stderr
@@ -589,4 +591,16 @@ def test_a_link_signs_in_once(visit, scene, store):
     assert "#" not in page.url
     page.get_by_text("Sign out").evaluate("button => button.click()")
     page.get_by_role("heading", name="Sign in to Remit").wait_for()
+    page.goto(ran.stdout.strip())
+    page.get_by_role("alert").get_by_text("This link was used already, or is older than a minute").wait_for()
+    assert visitor.violations() == []
+    page.get_by_label("API key").fill(scene.key("view"))
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    used = page.get_by_text("This link was used already")
+    assert used.count() == 0
+    page.goto(ran.stdout.strip())
+    page.locator(".bar", has=used).get_by_text("You are signed in as before").wait_for()
+    page.get_by_role("button", name="Close").click()
+    used.wait_for(state="detached")
     visitor.forgive("status of 401", "status of 404")

@@ -4,7 +4,7 @@ import { Icon } from "./icons.js";
 import { shortcutsShown } from "./keys.js";
 import { Later } from "./parts/loading.js";
 import { Text } from "./parts/text.js";
-import { asked, can, session, signIn, whoAmI } from "./session.js";
+import { asked, can, redeem, refusedLink, session, whoAmI } from "./session.js";
 import { go, HOME, parts, place, to } from "./url.js";
 import { computed, html, render, signal, useEffect } from "./vendor/preact.js";
 
@@ -102,12 +102,16 @@ function Titled({ name, title, id }) {
   return html`<${Later} load=${() => import(`./screens/${name}.js`)} name="Screen" id=${id} />`;
 }
 
-/** Why something could not be read. @param {{next?: string}} props */
+/** Why something could not be read, or a link did not sign in. @param {{next?: string}} props */
 function Trouble({ next = "What you see may be old." }) {
   const why = trouble.value || stale.value;
   return (
-    why &&
-    html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${why} />.</b> ${next}</p></div>`
+    (why &&
+      html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${why} />.</b> ${next}</p></div>`) ||
+    (session.value &&
+      refusedLink.value &&
+      html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${refusedLink.value} /></b> You are signed in as before.</p>
+        <button type="button" onClick=${() => (refusedLink.value = "")}>Close</button></div>`)
   );
 }
 
@@ -116,7 +120,7 @@ async function start() {
   const code = place.value.path === `${HOME}/sign-in` ? location.hash.slice(1) : "";
   if (code) {
     go(HOME, { replace: true });
-    await signIn({ code }).catch(() => {});
+    await redeem(code);
   }
   for (let failures = 0; !asked.value; failures++) {
     await whoAmI().catch(async (error) => {

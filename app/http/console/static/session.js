@@ -5,6 +5,8 @@ import { signal } from "./vendor/preact.js";
 export const session = signal(/** @type {Session | null} */ (null));
 /** True once it is known whether somebody is signed in. */
 export const asked = signal(false);
+/** Why the link that opened this page did not sign in, "" if it did or there was none. */
+export const refusedLink = signal("");
 let turn = 0;
 const tabs = new BroadcastChannel("remit.session");
 tabs.onmessage = (/** @type {MessageEvent} */ { data }) => {
@@ -69,10 +71,21 @@ export async function whoAmI(tell = true) {
   asked.value = true;
 }
 
-/** Sign in with a key or with the code of a link; raises Refused. @param {{key: string} | {code: string}} proof */
-export async function signIn(proof) {
-  await ask("POST", "/v1/session", { body: proof });
+/** Sign in with a key; raises Refused. @param {string} key */
+export async function signIn(key) {
+  await ask("POST", "/v1/session", { body: { key } });
+  refusedLink.value = "";
   await whoAmI();
+}
+
+/** The code of a link has been exchanged for a session, or `refusedLink` says why not. @param {string} code */
+export async function redeem(code) {
+  await ask("POST", "/v1/session", { body: { code } }).catch((error) => {
+    refusedLink.value =
+      error.status === 401
+        ? "This link was used already, or is older than a minute. remit console prints another one."
+        : `The link did not sign you in: ${error.message}.`;
+  });
 }
 
 export async function signOut() {

@@ -3,7 +3,8 @@ import "./styles.js";
 import { get, Refused } from "./api.js";
 import { Icon } from "./icons.js";
 import { useModal } from "./parts/modal.js";
-import { session, signIn } from "./session.js";
+import { Text } from "./parts/text.js";
+import { refusedLink, session, signIn } from "./session.js";
 import { address } from "./url.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 
@@ -30,7 +31,7 @@ export function SignIn({ over = false }) {
     setBusy(true);
     setError("");
     try {
-      await signIn({ key: input.value.trim() });
+      await signIn(input.value.trim());
     } catch (problem) {
       setError(
         problem instanceof Refused && problem.status === 404
@@ -63,6 +64,7 @@ export function SignIn({ over = false }) {
             ? "What you may see and do depends on your groups."
             : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."
     }</p>
+    ${refusedLink.value && html`<p class="note" role="alert"><${Text} value=${refusedLink.value} /></p>`}
     ${provider && html`<a class="button primary-link wide" href=${back}>Sign in with ${provider.name}</a>`}
     ${how && !provider ? withKey : how && !how.only && html`<details><summary class="small muted">Use an API key</summary>${withKey}</details>`}
   </form>`;
