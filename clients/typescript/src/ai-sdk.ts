@@ -70,15 +70,16 @@ function guarded(gate: Gate, name: string, tool: AiTool, pause: boolean): AiTool
   }
   async function* stream(input: unknown, given?: Options): AsyncGenerator {
     const { run, ended } = await judged(input, given);
+    let last: unknown;
     try {
-      yield* execute!(run.arguments, given) as AsyncGenerator;
+      for await (last of execute!(run.arguments, given) as AsyncGenerator) yield last;
     } catch (error) {
       await gate.ended(run, { failed: true });
       throw error;
     } finally {
       ended();
     }
-    await gate.ended(run);
+    await gate.ended(run, { result: last });
   }
   const own = tool.needsApproval;
   async function needsApproval(input: unknown, given: Options = {}): Promise<unknown> {

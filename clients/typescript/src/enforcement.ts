@@ -16,6 +16,9 @@ export type Outcome = "executed" | "failed" | "not_executed";
 /** What rules may read of a call's result: by their names, records of texts, numbers and booleans. */
 export type Records = Readonly<Record<string, Readonly<Record<string, string | number | boolean | null>>>>;
 
+/** From a tool's name in policies, the parameters that were judged and its result, what rules may read of that. */
+export type RecordsOf = (tool: string, parameters: any, result: any) => Records | undefined;
+
 /** Options of `guard` and of every adapter. */
 export interface EnforcerOptions {
   /** What the caller vouches for and the agent cannot choose; a function is called for every decision. */
@@ -29,6 +32,11 @@ export interface EnforcerOptions {
   onUnavailable?: "deny" | "allow";
   /** Report to the log whether the tool ran or failed; one more request for each call. */
   reportOutcome?: boolean;
+  /**
+   * What rules may read of the result of a call that was executed; it is reported before the agent sees that, also
+   * without `reportOutcome`. The key needs the scope `record`.
+   */
+  records?: RecordsOf;
   /** From the framework's names of tools to those in policies; a mapping leaves others as they are. */
   toolName?: Readonly<Record<string, string>> | ((tool: string) => string);
   /** Whether a call is named by its place, where it has one (by default); otherwise every question is a call of its own. */
@@ -51,6 +59,8 @@ type Asked = readonly [
 
 /** What was judged, and may run. */
 export interface Allowed<A> {
+  /** The name that policies have for the tool. */
+  readonly tool: string;
   readonly decision: Decision;
   readonly parameters: A;
 }
@@ -83,8 +93,8 @@ export class Enforcer {
    * context: for this call only, such as {session}. The enforcer's own context takes precedence.
    */
   async run<A, R>(tool: string, parameters: A, run: (judged: A) => R, context?: Context): Promise<Awaited<R>> {
-    const { decision, parameters: judged } = await this.check(tool, parameters, context);
-    return this.reporting(decision, async () => run(judged));
+    const allowed = await this.check(tool, parameters, context);
+    return this.reporting(allowed, async () => run(allowed.parameters));
   }
 
   /**
@@ -109,28 +119,45 @@ export class Enforcer {
     let decision = await asking.catch((error: unknown) => this.#withoutDecision(name, judged, error));
     if (decision.result === "escalated") decision = await this.#askAPerson(decision, ...asked);
     if (!decision.allowed) throw new Denied(name, decision);
-    return { decision, parameters: judged };
+    return { tool: name, decision, parameters: judged };
   }
 
-  /** What `run` answers, after the outcome is reported if `reportOutcome` is on. */
-  async reporting<R>(decision: Decision, run: () => Promise<R>): Promise<Awaited<R>> {
+  /** What `run` answers, after the outcome is reported if there is anything to report. */
+  async reporting<R>(allowed: Allowed<unknown>, run: () => Promise<R>): Promise<Awaited<R>> {
     let answer: Awaited<R>;
     try {
       answer = await run();
     } catch (error) {
       // LangGraph pauses a tool with an error, and comes back to the call.
-      if ((error as { is_bubble_up?: unknown } | undefined)?.is_bubble_up !== true) await this.report(decision, "failed");
+      const isPause = (error as { is_bubble_up?: unknown } | undefined)?.is_bubble_up === true;
+      if (!isPause) await this.report(allowed.decision, "failed");
       throw error;
     }
-    await this.report(decision, "executed");
+    await this.executed(allowed, answer);
     return answer;
   }
 
-  /** Reports the outcome of the call if `reportOutcome` is on, which ends its name. If that fails, it only warns. */
-  async report(decision: Decision, status: Outcome): Promise<void> {
-    if (!this.#options.reportOutcome || !decision.id) return;
+  /** Reports that the call was executed, and what rules may read of its result, if there is anything to report. */
+  async executed({ tool, decision, parameters }: Allowed<unknown>, result: unknown): Promise<void> {
+    let records: Records | undefined;
     try {
-      await this.remit.reportOutcome(decision, status);
+      if (decision.id) records = this.#options.records?.(tool, parameters, result);
+    } catch (error) {
+      // The tool has run, and its result must not be lost.
+      this.remit.warn(`The records of decision ${decision.id} could not be made: ${String(error)}`);
+    }
+    await this.report(decision, "executed", records);
+  }
+
+  /**
+   * Reports the outcome of the call if `reportOutcome` is on or there are records, which ends its name. If that fails, it
+   * only warns.
+   */
+  async report(decision: Decision, status: Outcome, records: Records = {}): Promise<void> {
+    const hasRecords = Object.keys(records).length > 0;
+    if (!(this.#options.reportOutcome || hasRecords) || !decision.id) return;
+    try {
+      await this.remit.reportOutcome(decision, status, hasRecords ? records : undefined);
     } catch (error) {
       this.remit.warn(`The outcome of decision ${decision.id} was not reported: ${String(error)}`);
     }

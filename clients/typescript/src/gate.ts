@@ -2,12 +2,14 @@
 
 import type { Decision } from "./answers.js";
 import type { Remit } from "./client.js";
-import { type Context, Enforcer, type EnforcerOptions, type Place } from "./enforcement.js";
+import { type Allowed, type Context, Enforcer, type EnforcerOptions, type Place } from "./enforcement.js";
 import { ApprovalPending, forAgent, NotAllowed } from "./errors.js";
 
 /** The tool may run, with these arguments: the frozen snapshot that was judged. */
 export interface Run<A = unknown> {
   readonly kind: "run";
+  /** The name that policies have for the tool. */
+  readonly tool: string;
   readonly arguments: A;
   readonly decision: Decision;
 }
@@ -61,8 +63,8 @@ export class Gate {
   /** What to do with the call. Throws RemitError if there is no decision, and NotJson: do not run the tool. */
   async judge<A>(tool: string, given: A, { context, place, signal }: Known = {}): Promise<Verdict<A>> {
     try {
-      const { parameters, decision } = await this.#enforcer.check(tool, given, context, signal, place);
-      return { kind: "run", arguments: parameters, decision };
+      const { parameters, ...allowed } = await this.#enforcer.check(tool, given, context, signal, place);
+      return { kind: "run", arguments: parameters, ...allowed };
     } catch (cause) {
       if (!(cause instanceof NotAllowed)) throw cause;
       const { decision, message, tool } = cause;
@@ -72,13 +74,18 @@ export class Gate {
     }
   }
 
-  /** What `run` answers, once the outcome is reported if `reportOutcome` is on. */
-  run<R>({ decision }: Run, run: () => R): Promise<Awaited<R>> {
-    return this.#enforcer.reporting(decision, async () => run());
+  /** What `run` answers, once the outcome is reported if `reportOutcome` is on, and the records of its result. */
+  run<R>(judged: Run, run: () => R): Promise<Awaited<R>> {
+    return this.#enforcer.reporting(allowedBy(judged), async () => run());
   }
 
-  /** The tool has run to its end; that is reported if `reportOutcome` is on. */
-  async ended({ decision }: Run, { failed = false } = {}): Promise<void> {
-    await this.#enforcer.report(decision, failed ? "failed" : "executed");
+  /** The tool has run to its end; that is reported if `reportOutcome` is on, and the records of its result. */
+  async ended(judged: Run, { failed = false, result }: { failed?: boolean; result?: unknown } = {}): Promise<void> {
+    if (failed) await this.#enforcer.report(judged.decision, "failed");
+    else await this.#enforcer.executed(allowedBy(judged), result);
   }
+}
+
+function allowedBy({ tool, decision, arguments: parameters }: Run): Allowed<unknown> {
+  return { tool, decision, parameters };
 }

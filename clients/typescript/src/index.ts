@@ -8,7 +8,16 @@
 export type { Approval, Decision } from "./answers.js";
 export { folded, NotJson, snapshot, strictJson } from "./arguments.js";
 export { type AuthorizeOptions, Remit, type RemitOptions } from "./client.js";
-export { type Allowed, type Context, Enforcer, type EnforcerOptions, type Outcome, type Place, type Records } from "./enforcement.js";
+export {
+  type Allowed,
+  type Context,
+  Enforcer,
+  type EnforcerOptions,
+  type Outcome,
+  type Place,
+  type Records,
+  type RecordsOf,
+} from "./enforcement.js";
 export {
   ApprovalPending,
   Denied,

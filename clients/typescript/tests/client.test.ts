@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ApprovalPending, Denied, Refused, Remit } from "../src/index.js";
+import { ApprovalPending, Denied, type EnforcerOptions, Gate, Refused, Remit } from "../src/index.js";
 import { ESCALATED, FaultyServer, KEY, PATIENT_MS, said, YES } from "./faults.js";
 import { service } from "./service.js";
 
@@ -184,6 +184,59 @@ test("an outcome says what rules may read of the result", async () => {
     },
   });
   assert.equal(told.result, "allowed");
+});
+
+test("a guarded call reports records of its result, also one that runs through a gate", async () => {
+  const { admin, remit, newAgent } = await service();
+  const record = {
+    of: "order:{parameters.order}",
+    from: ["order.read"],
+    fields: { status: { enum: ["delivered"] } },
+  };
+  const agent = await newAgent([
+    { type: "tool_grant", tools: ["order.read", "refund.create"] },
+    { type: "parameter_constraint", tools: ["refund.create"], record },
+  ]);
+  const { key } = await admin.request("POST", "/v1/api-keys", {
+    body: { name: "runtime", scopes: ["authorize", "record"] },
+  });
+  const warned: string[] = [];
+  const warn = (text: string) => void warned.push(text);
+  const runtime = new Remit({ url: remit.url, key, timeoutMs: PATIENT_MS, warn });
+  const context = { session: "s" };
+  const refunds = async (order: string) => (await runtime.authorize(agent, "refund.create", { order }, { context })).result;
+  const given: unknown[] = [];
+  const options: EnforcerOptions = {
+    context,
+    toolName: { read: "order.read" },
+    records: (tool, { order }, result) => {
+      given.push([tool, order, result]);
+      return order === "none" ? {} : { [`order:${order}`]: { status: result.status.trim() } };
+    },
+  };
+  const read = ({ order }: { order: string }) => (order === "lost" ? {} : { status: "delivered" });
+  const guarded = runtime.guard(agent, "read", read, options);
+  assert.equal(await refunds("A"), "denied");
+  assert.deepEqual(await guarded({ order: "A" }), { status: "delivered" });
+  assert.equal(await refunds("A"), "allowed");
+  assert.deepEqual(given, [["order.read", "A", { status: "delivered" }]]);
+
+  const gate = new Gate(runtime, agent, options);
+  for (const order of ["run", "ended", "failed"]) {
+    const verdict = await gate.judge("read", { order });
+    assert.ok(verdict.kind === "run");
+    if (order === "run") assert.deepEqual(await gate.run(verdict, () => read(verdict.arguments)), { status: "delivered" });
+    else await gate.ended(verdict, { failed: order === "failed", result: read(verdict.arguments) });
+  }
+  assert.deepEqual([await refunds("run"), await refunds("ended"), await refunds("failed")], ["allowed", "allowed", "denied"]);
+
+  // The tool has run: a result of which no records can be made is not lost, and without any nothing is reported.
+  assert.deepEqual(warned, []);
+  assert.deepEqual(await guarded({ order: "lost" }), {});
+  assert.match(warned[0] ?? "", /The records of decision .* could not be made/);
+  await guarded({ order: "none" });
+  const log = await admin.request("GET", "/v1/audit-logs", { query: { agent_id: agent, limit: 100 } });
+  assert.equal(log.filter((one) => one.action === "outcome").length, 3);
 });
 
 test("any endpoint can be asked, with a version and a reason", async () => {

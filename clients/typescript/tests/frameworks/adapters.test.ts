@@ -81,6 +81,21 @@ for (const [name, framework] of Object.entries(EVERY)) {
       server.close();
     });
 
+    // The others only judge: they never see a result.
+    if (!["claude", "mcpClient", "mcpServer"].includes(name)) {
+      test("records of a result are reported", async () => {
+        const server = await FaultyServer.start([YES]);
+        const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+        const records = (tool: string, parameters: typeof PARAMETERS, result: unknown) => ({
+          [`${tool} ${parameters.amount}`]: { isPaid: result === "paid" },
+        });
+        assert.equal(await framework(remit, "desk", [], { records }), "paid");
+        const reported = { [`${NAME} ${PARAMETERS.amount}`]: { isPaid: true } };
+        assert.deepEqual(server.bodies.at(-1), { status: "executed", records: reported });
+        server.close();
+      });
+    }
+
     for (const one of CASES.filter(({ fault }) => fault !== "another host's certificate")) {
       test(`a tool does not run without a yes: ${one.name}`, async () => {
         const faulty = await at(one);
