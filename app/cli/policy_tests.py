@@ -98,5 +98,9 @@ def _print(outcomes: "list[TestOutcome]") -> None:
             click.echo(f"{click.style(f'  {word}', fg=colour)}{name}{said}")
         else:
             click.echo(click.style("  failed", fg="red") + f" {name} (line {each.line})\n         {each.problem}")
+    untimed = {name: each.got.at for each in outcomes if each.got for name in each.got.untimed}
+    for name, at in untimed.items():
+        said = f'note: "{with_hidden_shown(name)}" depends on the time, and no test says `at`: all ran at {at}'
+        click.echo(said, err=True)
     failed = sum(not each.passed for each in outcomes)
     click.echo(f"{len(outcomes) - failed} passed, {failed} failed")

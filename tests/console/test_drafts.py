@@ -158,6 +158,36 @@ TYPED = """async () => {
 }"""
 
 
+HOURS = {"type": "time_based", "tools": ["paper.read"], "timeWindow": {"allowedDays": [5]}}
+
+
+def test_tests_say_when_they_ran_and_whether_hours_were_tried_at_that_time_only(policy, visit, scene):
+    """Also in the dialog that saves. Once a test of such a call says `at`, the warning is gone."""
+    assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"rules": [*RULES, HOURS]}).status_code == 200
+    visitor = visit("policies")
+    page = visitor.open(f"/console/policies/{policy}?tab=tests", "Papers")
+    tests = "tests:\n  - name: read\n    call: {tool: paper.read%s}\n    want: allowed\n"
+    page.get_by_label("Tests, as YAML or JSON").fill(tests % "")
+    page.get_by_role("button", name="Run", exact=True).click()
+    results = page.get_by_role("region", name="Results")
+    results.get_by_text("on Fri, 20 Nov 2026 12:00:00 UTC").wait_for()
+    warning = "“Papers” depends on the time, and no test says at"
+    results.get_by_text(warning).wait_for()
+    assert visitor.violations() == []
+    page.get_by_role("link", name="Policy", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("Papers on Fridays")
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("dialog").get_by_text(
+        "No test says at, and this depends on the time: Papers on Fridays."
+    ).wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Tests", exact=True).click()
+    page.get_by_label("Tests, as YAML or JSON").fill(tests % ", at: 5m")
+    page.get_by_role("button", name="Run", exact=True).click()
+    results.get_by_text("on Fri, 20 Nov 2026 12:05:00 UTC").wait_for()
+    assert page.get_by_text("depends on the time").count() == 0
+
+
 def test_what_is_typed_into_the_editor_stays(visit):
     """However fast: no letter is taken back by the drawing of the one before."""
     page = visit("policies").open("/console/policies/new?as=json", "New policy")

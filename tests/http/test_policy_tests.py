@@ -47,6 +47,7 @@ def test_tests_are_judged_by_what_is_in_force_and_count_nothing(tenant, policy):
     reason = "Rate limit reached: 2 calls in 3600 s"
     assert found["tests"][0]["got"] == {
         "result": "denied", "policy": "refunds", "ruleIndex": 1, "ruleType": "rate_limit", "reason": reason,
+        "at": "2026-11-20T12:00:00.000Z", "untimed": [],
     }  # fmt: skip
     assert "wanted allowed, but it is denied" in found["tests"][1]["problem"]
     assert tenant.log() == []

@@ -56,6 +56,27 @@ def call(tool="refund.create", want="allowed", **fields):
     return {"name": "n", "call": {"tool": tool, **fields}, "want": want}
 
 
+HOURS = "{{type: time_based, tools: [{0}.*], timeWindow: {{allowedDays: [5]}}}}"
+WITH_HOURS = f"""\
+workspace: true
+policies:
+  - {{name: fridays, kind: guardrail, rules: [{HOURS.format("refund")}]}}
+  - {{name: in a shadow, kind: guardrail, mode: shadow, rules: [{HOURS.format("refund")}]}}
+  - {{name: others, kind: guardrail, rules: [{HOURS.format("other")}]}}
+"""
+
+
+def test_a_result_says_when_the_call_was_made_and_whose_hours_were_tried_at_that_time_only(run, tmp_path):
+    """Hours of tools that no test calls are not meant, nor those of shadows. One `at` will do, if only earlier."""
+    (tmp_path / "hours.yaml").write_text(WITH_HOURS)
+    plain = call(parameters={"amount": 1})
+    [first] = run(plain, start="2026-11-20T09:00:00Z")
+    assert (first.passed, first.got.at, first.got.untimed) == (True, "2026-11-20T09:00:00.000Z", ["fridays"])
+    later = {"tool": "refund.create", "parameters": {"amount": 1}, "at": "60m"}
+    [first, second] = run(plain, {**plain, "before": [later], "call": {**later, "at": "62m"}})
+    assert (first.got.untimed, second.got.untimed, second.got.at) == ([], [], "2026-11-20T13:02:00.000Z")
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -290,6 +311,19 @@ def test_the_command_line_says_what_failed_and_ends_with_3(remit, tmp_path):
     (tmp_path / "a.test.yaml").unlink()
     ran = remit("test", ".")
     assert (ran.returncode, ran.stderr) == (1, "Error: there are no tests (.test.yaml, .test.yml, .test.json) in .\n")
+
+
+@pytest.mark.slow
+def test_the_command_line_says_at_which_one_time_hours_were_tried(remit, tmp_path):
+    """On standard error, so that what it prints stays the results."""
+    (tmp_path / "a.yaml").write_text("agent: refund-bot\n" + ANY)
+    (tmp_path / "hours.yaml").write_text(WITH_HOURS)
+    (tmp_path / "a.test.yaml").write_text(
+        "agent: refund-bot\ntests: [{name: n, call: {tool: refund.a}, want: allowed}]\n"
+    )
+    ran = remit("test", ".")
+    note = 'note: "fridays" depends on the time, and no test says `at`: all ran at 2026-11-20T12:00:00.000Z\n'
+    assert (ran.returncode, ran.stderr) == (0, note)
 
 
 def test_lint_names_probable_mistakes(remit, tmp_path):

@@ -10,11 +10,14 @@ from msgspec.structs import replace
 
 from app.model.claims import HOLDS, ClaimResult
 from app.model.decisions import Outcome, Result
+from app.model.fields import Timestamp
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Owner, Policy, off_in_shadow
 from app.model.policy_sets import settle
+from app.model.rules import TimeBased
+from app.model.sequences import covers
 from app.model.text import FieldError, with_hidden_shown
-from app.model.times import parse_time_ms
+from app.model.times import parse_time_ms, rfc3339
 from app.policy_tools.compare.claims import judge_claim
 from app.policy_tools.files.policy_file import FileError, ReadFile, find_files, read_policy_file
 from app.policy_tools.files.test_file import (
@@ -46,6 +49,9 @@ class ActualResult(Struct, frozen=True, rename="camel"):
     rule_index: The place of the rule that decided, from 0.
     rule_type: Its type.
     reason: A sentence for people.
+    at: When the call was made, in the time of its test.
+    untimed: The names of policies that have a rule for its tool that depends on the time, while no test of such a tool
+    says `at`: they were judged at that one time only.
     """
 
     result: Result
@@ -53,6 +59,8 @@ class ActualResult(Struct, frozen=True, rename="camel"):
     rule_index: int | None
     rule_type: str | None
     reason: str
+    at: Timestamp
+    untimed: list[str]
 
 
 class TestOutcome(Struct, frozen=True):
@@ -94,10 +102,17 @@ class TestOutcome(Struct, frozen=True):
 class _Stage:
     """The policies in force, with the counters and history of the calls so far."""
 
-    def __init__(self, ruleset: Ruleset, names: Mapping[str, str], before_each: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        names: Mapping[str, str],
+        untimed: Mapping[str, list[str]],
+        before_each: Callable[[], None],
+    ) -> None:
         self._ruleset = ruleset
         self._before_each = before_each
         self._names = names
+        self._untimed = untimed
         self._timeline = Timeline()
         self._ledger = Ledger(self._timeline, remembered=Room.NO)
 
@@ -128,18 +143,18 @@ class _Stage:
             self._ledger.take(replayed, _AGENT)
         elif outcome.result is Result.DENIED and self._ledger.denials.standing(_AGENT) is Room.YES:
             self._ledger.deny(replayed, _AGENT)
-        return self._shown(outcome)
+        return self._shown(outcome, at_ms, self._untimed[call.tool])
 
     def report(self, call: EarlierCall) -> None:
         """The runtime reports the records of a call that has just been allowed."""
         if call.records:
             self._ledger.records.report(_AGENT, call.session, call.tool, call.records)
 
-    def _shown(self, outcome: Outcome) -> ActualResult:
+    def _shown(self, outcome: Outcome, at_ms: int, untimed: list[str]) -> ActualResult:
         rule = outcome.rule
         policy = None if outcome.policy_id is None else self._names[outcome.policy_id]
         index, kind = (None, None) if rule is None else (rule.index, rule.type)
-        return ActualResult(outcome.result, policy, index, kind, outcome.reason)
+        return ActualResult(outcome.result, policy, index, kind, outcome.reason, rfc3339(at_ms), untimed)
 
 
 def run_tests(read: ReadTests, values: Values | None = None) -> Iterator[TestOutcome]:
@@ -164,19 +179,39 @@ def judge_tests(
 ) -> Iterator[tuple[str | None, ActualResult]]:
     """What differs from each test's expectation, or None, and what the call got.
 
-    policies: all that govern the agent. start: the time at which each test begins. before_each: run before each call.
-    Raises FieldError for a test whose time is not between 1970 and 2255.
+    policies: all that govern the agent. start: the time at which each test begins. before_each: run before each call,
+    and each rule on hours. Raises FieldError for a test whose time is not between 1970 and 2255.
     """
     judged = [off_in_shadow(policy) for policy in policies]
     names = {policy.id: policy.name for policy in judged}
     ruleset = Ruleset(judged, longest_shared(frozenset[str]().union(*map(shared_marks, judged))), lambda _: False)
     start_ms = parse_time_ms(start)
+    untimed = _untimed(judged, tests, before_each)
     for index, test in enumerate(tests):
-        stage = _Stage(ruleset, names, before_each)
+        stage = _Stage(ruleset, names, untimed, before_each)
         try:
             yield _run(test, stage, start_ms)
         except FieldError as error:
             raise FieldError(f"tests[{index}].{error.field}", error.message) from None
+
+
+def _untimed(
+    policies: Sequence[Policy], tests: Sequence[PolicyTest], before_each: Callable[[], None]
+) -> dict[str, list[str]]:
+    """For each tool that is called, the names of policies whose hours cover it and no call that says `at`."""
+    says_at: dict[str, bool] = {}
+    for call in (call for test in tests for call in (*test.before, test.call)):
+        says_at[call.tool] = says_at.get(call.tool, False) or call.at is not UNSET
+    found: dict[str, list[str]] = {tool: [] for tool in says_at}
+    enabled = [(policy.name, rule) for policy in policies if policy.enabled for rule in policy.rules]
+    for name, rule in enabled:
+        if isinstance(rule, TimeBased):
+            before_each()
+            covered = [tool for tool in says_at if covers(rule.tools, tool)]
+            if not any(says_at[tool] for tool in covered):
+                for tool in covered:
+                    found[tool] += [] if name in found[tool] else [name]
+    return found
 
 
 def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, ActualResult]:

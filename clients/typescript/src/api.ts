@@ -2991,6 +2991,13 @@ export interface components {
             ruleType: string | null;
             /** @description A sentence for people. */
             reason: string;
+            /**
+             * Format: date-time
+             * @description When the call was made, in the time of its test.
+             */
+            at: string;
+            /** @description The names of policies that have a rule for its tool that depends on the time, while no test of such a tool says `at`: they were judged at that one time only. */
+            untimed: string[];
         };
         /** @description What was found about a claim. */
         ClaimResult: {

@@ -54,6 +54,8 @@ POLICY_TEST_RESULTS = {
                 "ruleIndex": 2,
                 "ruleType": "rate_limit",
                 "reason": "Rate limit reached: 2 calls in 3600 s",
+                "at": "2026-11-20T12:05:00.000Z",
+                "untimed": [],
             },
         }
     ],

@@ -8,7 +8,7 @@ import { CopyButton, save } from "./copy.js";
 import { Problem } from "./loading.js";
 import { Pill, Tag, Text } from "./text.js";
 
-/** @typedef {{passed: number, failed: number, tests: {name: string, passed: boolean, problem: string | null, got: {result: string, policy: string | null, ruleIndex: number | null, ruleType: string | null, reason: string}}[]}} Results */
+/** @typedef {{passed: number, failed: number, tests: {name: string, passed: boolean, problem: string | null, got: {result: string, policy: string | null, ruleIndex: number | null, ruleType: string | null, reason: string, at: string, untimed: string[]}}[]}} Results */
 const IN_FORCE = "by the policies in force";
 /** @typedef {{agentId: string | null, group: string | null, id?: string}} Owner */
 
@@ -39,6 +39,11 @@ async function run(agent, text, draft) {
     );
   }
 }
+
+/** The policies that depend on the time, while no test says which. @param {Results} results */
+const untimed = ({ tests }) => [...new Set(tests.flatMap((each) => each.got.untimed))];
+/** "Fri, 20 Nov 2026 12:00:00 UTC": as a test's `at` and a rule's days are read. @param {string} at */
+const utc = (at) => new Date(at).toUTCString().replace("GMT", "UTC");
 
 /** @param {{owner: Owner, draft: any, changed: boolean}} props */
 export function PolicyTests({ owner, draft, changed }) {
@@ -98,12 +103,13 @@ function Tests({ agent, draft, tool, how }) {
       ${
         state.results &&
         html`<h2>${state.results.passed} passed, ${state.results.failed} failed <span class="muted small">${state.how}</span></h2>
+      ${untimed(state.results).map((name) => html`<p class="note" key=${name}>“<${Text} value=${name} />” depends on the time, and no test says <code>at</code>: these results are for one time only.</p>`)}
       <ol class="list">${state.results.tests.map(
         (
           each,
         ) => html`<li class="item"><header><${Pill} is=${each.passed ? "passed" : "failed"} /><b><${Text} value=${each.name} /></b></header>
         ${each.problem && html`<p class="error"><${Text} value=${each.problem} /></p>`}
-        <p class="small muted line">got <${Pill} is=${each.got.result} />${each.got.policy && html`<span>by <${Text} value=${each.got.policy} />${each.got.ruleIndex !== null && `, rule ${Number(each.got.ruleIndex) + 1}`} ${each.got.ruleType && html`<${Tag}>${each.got.ruleType}<//>`}</span>`}</p>
+        <p class="small muted line">got <${Pill} is=${each.got.result} />${each.got.policy && html`<span>by <${Text} value=${each.got.policy} />${each.got.ruleIndex !== null && `, rule ${Number(each.got.ruleIndex) + 1}`} ${each.got.ruleType && html`<${Tag}>${each.got.ruleType}<//>`}</span>`}<span>on ${utc(each.got.at)}</span></p>
         <p class="small"><${Text} value=${each.got.reason} /></p></li>`,
       )}</ol>`
       }</section></div>`;
@@ -114,16 +120,21 @@ export function TestsInShort({ agent, draft }) {
   const [said, setSaid] = useState(/** @type {{words: string, well: boolean} | null} */ (null));
   useEffect(() => {
     run(agent, kept(agent), draft).then(
-      ({ passed, failed, tests }) =>
+      (results) => {
+        const { passed, failed, tests } = results;
+        const names = untimed(results);
         setSaid({
-          well: !failed,
-          words: failed
-            ? `${failed} of ${passed + failed} tests fail: ${tests
-                .filter((each) => !each.passed)
-                .map((each) => each.name)
-                .join("; ")}`
-            : `${passed === 1 ? "The test passes" : `All ${passed} tests pass`}.`,
-        }),
+          well: !failed && !names.length,
+          words: `${
+            failed
+              ? `${failed} of ${passed + failed} tests fail: ${tests
+                  .filter((each) => !each.passed)
+                  .map((each) => each.name)
+                  .join("; ")}`
+              : `${passed === 1 ? "The test passes" : `All ${passed} tests pass`}.`
+          }${names.length ? ` No test says at, and this depends on the time: ${names.join(", ")}.` : ""}`,
+        });
+      },
       (error) => setSaid({ well: false, words: `The tests could not be run. ${error.message}` }),
     );
   }, []);
