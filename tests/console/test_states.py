@@ -157,6 +157,20 @@ def test_a_page_that_is_opened_in_an_outage_waits_for_its_end(visit, status, why
     visitor.forgive("status of ", "ERR_FAILED")
 
 
+def test_how_people_sign_in_is_not_guessed(visit):
+    """A key is asked for once the service has said that there is no other way; until then, why that is not known."""
+    visitor = visit()
+    page = visitor.page
+    page.route("**/v1/sign-in", lambda route: route.abort())
+    visitor.open("/console", "Sign in to Remit")
+    page.get_by_role("alert").get_by_text("This page cannot reach Remit").wait_for()
+    assert page.get_by_label("API key").count() == 0
+    page.unroute("**/v1/sign-in")
+    page.get_by_label("API key").wait_for()
+    page.get_by_text("This page cannot reach Remit").wait_for(state="hidden")
+    visitor.forgive("ERR_FAILED", "status of 401")
+
+
 def test_what_is_not_known_is_not_said(visit, scene):
     """An agent whose policies are being read is not one without any, and a list that cannot be read is not replaced."""
     visitor = visit("policies", locale="en-GB")

@@ -2,7 +2,9 @@
 import "./styles.js";
 import { get, Refused } from "./api.js";
 import { Icon } from "./icons.js";
+import { Problem } from "./parts/loading.js";
 import { useModal } from "./parts/modal.js";
+import { useRead } from "./parts/read.js";
 import { Text } from "./parts/text.js";
 import { refusedLink, session, signIn } from "./session.js";
 import { address } from "./url.js";
@@ -14,12 +16,13 @@ export function SignIn({ over = false }) {
   const [busy, setBusy] = useState(false);
   const dialog = useModal();
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const [how, setHow] = useState(/** @type {{provider: {name: string} | null, only: boolean} | null} */ (null));
-  useEffect(() => {
-    get("/v1/sign-in")
-      .then(({ data }) => setHow(data))
-      .catch(() => setHow({ provider: null, only: false }));
-  }, []);
+  const read = useRead(
+    "sign-in",
+    async (signal) =>
+      /** @type {{provider: {name: string} | null, only: boolean}} */ ((await get("/v1/sign-in", {}, signal)).data),
+    { once: true },
+  );
+  const how = read.data;
   useEffect(() => {
     field.current?.focus();
   }, [how]);
@@ -65,6 +68,7 @@ export function SignIn({ over = false }) {
             : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."
     }</p>
     ${refusedLink.value && html`<p class="note" role="alert"><${Text} value=${refusedLink.value} /></p>`}
+    <${Problem} error=${read.error} retry=${read.reload} />
     ${provider && html`<a class="button primary-link wide" href=${back}>Sign in with ${provider.name}</a>`}
     ${how && !provider ? withKey : how && !how.only && html`<details><summary class="small muted">Use an API key</summary>${withKey}</details>`}
   </form>`;
