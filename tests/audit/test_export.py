@@ -75,7 +75,7 @@ async def test_csv_has_a_row_an_entry_and_reads_back(client, writer, workspace_i
 PLACES = (
     "id,timestamp,agentId,keyId,action,toolName,result,policyId,ruleIndex,ruleType,reason,latencyMs,parameters,context,"
     "policyVersion,code,type,approvalId,decisionId,shadow,suspendedBy,agentName,keyName,policyName,decidedBy,trippedBy,"
-    "subject"
+    "subject,records,filling"
 )
 """The columns by their places, which programs may rely on: a new one is added at the end, here too."""
 

@@ -135,7 +135,7 @@ async def test_each_part_gets_its_arguments():
     call = await called(plan, tokens=tokens)
 
     parts, keyspace = parts_of(*call), Keyspace("w")
-    assert parts["limits"] == ([keyspace.live_buckets(POLICY, "wide", "a")], ["2 5000000 b1;"])
+    assert parts["limits"] == ([keyspace.live_buckets(POLICY, "wide", "a")], ["2 5000000 b1 ;"])
     assert parts["refunds"] == ([keyspace.taken("id")], ["2 5000000 "])
     assert parts["sequences"] == ([], ["3 after aa bb;"])
     assert parts["interval"] == ([], [60, 120])

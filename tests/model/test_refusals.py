@@ -54,7 +54,7 @@ SENTENCES = {
     ),
     "an object that needs fields": (
         {"type": "rate_limit"},
-        ("rateLimit", "is missing; it must be an object with `maxCalls`, `windowSeconds`"),
+        ("rateLimit", "is missing; it must be an object with `maxCalls`"),
     ),
     "the only field": (
         constraint(path={"in": ["/a"]}),

@@ -46,9 +46,9 @@ def all_policies(draw):
             if rule["type"] == "rate_limit" and draw(st.booleans()):
                 rule["rateLimit"]["per"] = draw(PER)
             elif rule["type"] == "rate_limit" and draw(st.booleans()):
-                window = rule.pop("rateLimit")["windowSeconds"]
-                limit = {"parameter": draw(ADDED_UP), "max": 1.5, "windowSeconds": window}
-                rule |= {"type": "budget", "budget": limit}
+                limit = rule.pop("rateLimit")
+                span = {name: limit[name] for name in ("windowSeconds", "calendar", "timezone") if name in limit}
+                rule |= {"type": "budget", "budget": {"parameter": draw(ADDED_UP), "max": 1.5, **span}}
             if rule["type"] != "denial_breaker" and draw(ONE_IN_FOUR) == 0:
                 rule[draw(CONDITIONS)] = asked_of(rule, draw(circumstances))
     return bodies

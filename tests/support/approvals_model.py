@@ -126,11 +126,12 @@ class Model:
             return CHANGED
         if key not in self.keys:
             return UNAUTHORIZED
-        if held.status != PENDING or now_ms >= held.expires_ms or held.over:
+        withdraws = verdict == CANCELLED and held.status == APPROVED
+        if not (held.status == PENDING or withdraws) or not held.is_open(now_ms) or held.over:
             return DECIDED
-        if (key == held.asker) != (verdict == CANCELLED):
+        if (key == held.asker) != (verdict == CANCELLED) and not withdraws:
             return OWN
-        if key in held.said_yes:
+        if key in held.said_yes and not withdraws:
             return DECIDED
         held.version += 1
         self.log.append((f"approval_{verdict}", approval_id))
