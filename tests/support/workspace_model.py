@@ -443,7 +443,7 @@ class Model:
 
     def _seen(self, bucket, agent_id, key):
         """A bucket's calls as this call sees them: the mirror does not know agents and keys."""
-        per = bucket[1][2]
+        per = bucket[1][4]
         return [
             (time, amount)
             for time, amount, of_agent, of_key in self.admitted[bucket]
