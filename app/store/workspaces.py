@@ -105,14 +105,12 @@ class Workspaces:
 
         An id's slot is chance, and by chance seven workspaces fell one, two and four on three masters.
         """
-        masters, holders = await self._client.master_names(Keyspace(each).workspace for each in others)
-        counts = Counter(holders)
+        fresh, held = [self._ids.new(now_ms) for _ in range(_IDS_TRIED)], list(others)
+        masters, holders = await self._client.master_names(Keyspace(each).workspace for each in (*held, *fresh))
+        counts = Counter(holders[: len(held)])
         fewest = min(masters, key=lambda name: counts[name], default=None)
-        for _ in range(_IDS_TRIED):
-            fresh = self._ids.new(now_ms)
-            if (await self._client.master_names([Keyspace(fresh).workspace]))[1] in ([], [fewest]):
-                break
-        return fresh
+        placed = zip(fresh, holders[len(held) :], strict=False)  # without a cluster, no key has a holder
+        return next((each for each, holder in placed if holder == fewest), fresh[0])
 
     async def _claim(self, name: str) -> tuple[str, bool]:
         """The id of the workspace with the name, and whether this call claimed the name."""
