@@ -5,9 +5,8 @@ import { Interrupted, MalformedAnswer, NotAnOutage, RemitError, Unavailable } fr
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const ID_PREFIX = "remit-client-";
-/** What of a timeout the program may take for itself; with more, an answer could hardly have come in time. */
-const BUSY_SHARE = 0.5;
-const TICK_MS = 50;
+/** A timer that is set to more ends at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Those of Node and Bun, and the words of Deno. */
 const AWAY_CODES = ["ECONNREFUSED", "ENOTFOUND", "ConnectionRefused"];
 const AWAY_WORDS = /tcp connect error: Connection refused|dns error: .*(Name or service not known|nodename nor servname)/;
@@ -28,10 +27,8 @@ export interface Outgoing {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The deadline has passed. lostMs: for how long the call waited for this program instead of the network. */
-class Late {
-  constructor(readonly lostMs: number) {}
-}
+/** Why a call is ended: the deadline has passed. */
+const LATE = Symbol("late");
 
 /** Sends requests, a bounded number at a time. */
 export class Wire {
@@ -50,7 +47,7 @@ export class Wire {
   /** The answer. until: the deadline, by performance.now(). Throws RemitError. */
   async exchange(request: Outgoing, until: number): Promise<Answer> {
     const ended = new AbortController();
-    const watch = new Watch(until, (lostMs) => ended.abort(new Late(lostMs)));
+    const timer = setTimeout(() => ended.abort(LATE), Math.min(until - performance.now(), MAX_TIMER_MS));
     const stop = () => ended.abort(new Interrupted("The call to Remit was ended by its signal."));
     const aborted = new Promise<never>((_, reject) => {
       ended.signal.addEventListener("abort", () => reject(ended.signal.reason));
@@ -61,11 +58,7 @@ export class Wire {
     let hasSlot = false;
     try {
       const slot = this.#slots.take(ended.signal);
-      if (slot) {
-        const began = performance.now();
-        await Promise.race([slot, aborted]);
-        watch.lostMs += performance.now() - began;
-      }
+      if (slot) await Promise.race([slot, aborted]);
       hasSlot = true;
       const id = this.#idPrefix + ++this.#numbers;
       const answering = this.#answer(request, id, ended.signal);
@@ -79,7 +72,7 @@ export class Wire {
       ended.abort(); // the rest of an answer that was refused is not read
       throw this.#explained(reason, hasSlot);
     } finally {
-      watch.stop();
+      clearTimeout(timer);
       request.signal?.removeEventListener("abort", stop);
       if (hasSlot) this.#slots.give();
     }
@@ -111,21 +104,14 @@ export class Wire {
   }
 
   #explained(error: unknown, hasSlot: boolean): RemitError {
-    const { base, maxInFlight, timeoutMs } = this.#settings;
+    const { base, maxInFlight } = this.#settings;
     if (error instanceof RemitError) return error;
-    if (error instanceof Late) {
-      if (!hasSlot) {
-        return new NotAnOutage(
-          `More than ${maxInFlight} calls of this client to ${base} were in flight. Raise maxInFlight, or make fewer ` +
-            "calls at once.",
-        );
-      }
-      if (error.lostMs > timeoutMs * BUSY_SHARE) {
-        return new NotAnOutage(
-          `This program was too busy with other things to ask Remit at ${base} in time, or to read its answer.`,
-        );
-      }
-      return this.#late();
+    if (error === LATE && hasSlot) return this.#late();
+    if (error === LATE) {
+      return new NotAnOutage(
+        `More than ${maxInFlight} calls of this client to ${base} were in flight. Raise maxInFlight, or make fewer ` +
+          "calls at once.",
+      );
     }
     const why = causes(error);
     if (/UND_ERR_(CLOSED|DESTROYED)/.test(why)) {
@@ -153,40 +139,9 @@ export class Wire {
   #late(): NotAnOutage {
     const { base, timeoutMs } = this.#settings;
     return new NotAnOutage(
-      `Remit at ${base} did not answer within ${timeoutMs} ms. Check that it is healthy (GET /readyz), or raise ` +
-        "timeoutMs.",
+      `Remit at ${base} did not answer within ${timeoutMs} ms. Check that it is healthy (GET /readyz) and that ` +
+        "this program is not too busy to read the answer, or raise timeoutMs.",
     );
-  }
-}
-
-/** Measures for how long the event loop was busy with something else, and ends the call at its deadline. */
-class Watch {
-  lostMs = 0;
-  #due = 0;
-  #timer: ReturnType<typeof setTimeout>;
-
-  constructor(
-    readonly until: number,
-    readonly late: (lostMs: number) => void,
-  ) {
-    this.#timer = this.#begin();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #begin(): ReturnType<typeof setTimeout> {
-    const now = performance.now();
-    this.#due = Math.max(now, Math.min(this.until, now + TICK_MS));
-    return setTimeout(() => this.#tick(), this.#due - now);
-  }
-
-  #tick(): void {
-    const now = performance.now();
-    this.lostMs += Math.max(0, now - this.#due);
-    if (now < this.until) this.#timer = this.#begin();
-    else this.late(this.lostMs);
   }
 }
 
