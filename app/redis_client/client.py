@@ -77,10 +77,15 @@ class Client:
                 return await self._redis.each(*args)
             return [await self._redis.execute_command(*args)]
 
-    async def masters(self) -> "list[Client]":
-        """A client of each node that accepts writes, on this one's connections; only this one is to be closed."""
-        nodes = await self._redis.masters() if isinstance(self._redis, Cluster) else [self._redis]
-        return [Client(node, self._patience_s) for node in nodes]
+    async def masters(self) -> "dict[str, Client]":
+        """A client of each node that accepts writes, by host:port, on this one's connections; close only this.
+
+        A single server, or the master that Sentinels name, has the name "".
+        """
+        if not isinstance(self._redis, Cluster):
+            return {"": Client(self._redis, self._patience_s)}
+        async with self._turn():
+            return {node.name: Client(node, self._patience_s) for node in await self._redis.masters()}
 
     async def call_bytes(self, *args: Value) -> Any:
         """The reply of one command, undecoded: strings are bytes, and maps and sets are lists."""

@@ -3,6 +3,7 @@
 from app.model.api_keys import ASKING
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import StoreAway
 from app.serve.doctor import Finding, Severity
 from app.store.keyspace import Keyspace
 from app.store.workspaces import workspace_ids
@@ -12,12 +13,20 @@ _FIELDS = ("name", "prefix", "scopes", "agents", "expires_ms")
 
 
 async def deciding_keys(client: Client) -> Finding:
-    """The valid keys that no agent binds and that may decide, except those of admins, who may do everything."""
+    """The valid keys that no agent binds and that may decide, except those of admins, who may do everything.
+
+    Of a cluster, those of the masters that answer.
+    """
     now_ms, found = await store_time_ms(client), list[str]()
     for workspace_id in await workspace_ids(client):
         keyspace = Keyspace(workspace_id)
-        ids = await client.call("ZRANGE", keyspace.keys, 0, -1)
-        records = await client.read_pipelined([("HMGET", keyspace.key(each), *_FIELDS) for each in ids])
+        try:
+            ids = await client.call("ZRANGE", keyspace.keys, 0, -1)
+            records = await client.read_pipelined([("HMGET", keyspace.key(each), *_FIELDS) for each in ids])
+        except StoreAway:
+            if not client.is_cluster:
+                raise
+            continue  # its master is away, which the finding about shards says
         for name, prefix, scopes, agents, expires_ms in records:
             granted = set((scopes or "").split(","))
             decides = not ASKING.isdisjoint(granted) and "admin" not in granted and not agents

@@ -5,23 +5,28 @@ Long because each risk has its check and its sentence here.
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Client
-from app.redis_client.replies import as_record, info_of
+from app.redis_client.replies import StoreAway, as_record, info_of
 from app.redis_client.scripts import SCRIPTS
-from app.store.keyspace import READINESS_PROBE
+from app.store.keyspace import READINESS_PROBE, copy_of, key_pointer
+from app.store.placement import holders
 from app.store.readiness import require_ready
+from app.store.workspaces import workspace_ids
 
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
 """The oldest server versions that Remit supports."""
 _CLOCK_TOLERANCE_S = 5
 _REPLIES, _FAR_MS = 5, 50.0
 _FULL_SHARE = 0.8
+_POINTERS_TRIED = 256
 _MIB = 1 << 20
 _SCRIPTING_FIXED = {
     "redis": {(7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2},
@@ -58,9 +63,11 @@ class Finding(Struct, frozen=True):
 class Node(Struct, frozen=True):
     """A writable node's report about itself.
 
-    config: None if reading it is not permitted (ACL, managed services).
+    name: host:port of a cluster's master, "" for a single server. config: None if reading it is not permitted (ACL,
+    managed services).
     """
 
+    name: str
     info: dict[str, str]
     config: dict[str, str] | None
 
@@ -72,9 +79,10 @@ async def check_up(client: Client, *, private: bool = False, has_secret: bool = 
     has_secret: a secret is kept outside the store (REMIT_SECRET).
     Raises StoreUnavailable.
     """
-    infos = await client.call_each("INFO")
-    configs: Sequence[dict[str, str] | None] = await _configs(client) or [None] * len(infos)
-    nodes = [Node(info_of(info), config) for info, config in zip(infos, configs, strict=True)]
+    masters = await client.masters()
+    nodes = [node for name, each in masters.items() if (node := await _node(name, each, alone=len(masters) == 1))]
+    if not nodes:
+        raise StoreAway("No master of the cluster answers; nothing was checked")
     looks = (
         lambda node: _version(node.info, private=private),
         lambda node: _role(node.info),
@@ -84,8 +92,11 @@ async def check_up(client: Client, *, private: bool = False, has_secret: bool = 
         _replication,
     )
     worst = [
-        max((look(node) for node in nodes), key=lambda found: list(Severity).index(found.severity)) for look in looks
+        max((_named(node, look(node)) for node in nodes), key=lambda found: list(Severity).index(found.severity))
+        for look in looks
     ]
+    if client.is_cluster:
+        worst.append(await _shards(client, [name for name in masters if name not in {node.name for node in nodes}]))
     worst += [await _restart(client, nodes), await _scripts(client), await _decisions(client), await _clock(client)]
     worst.append(await _distance(client))
     return [*worst, _secret(has_secret=has_secret)]
@@ -268,13 +279,52 @@ async def _distance(client: Client, now: Callable[[], float] = time.monotonic) -
     return Finding("distance", Severity.OK, f"the store replies within {max(1, fastest_ms):.0f} ms")
 
 
-async def _configs(client: Client) -> list[dict[str, str]] | None:
-    """The settings that matter, from each node; None where reading them is not permitted."""
+async def _node(name: str, master: Client, *, alone: bool) -> Node | None:
+    """The master's report, with the settings that matter; None if it is away and not the only one."""
     names = ("maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write")
     try:
-        return [as_record(reply) for reply in await client.call_each("CONFIG", "GET", *names)]
-    except StoreUnavailable:
+        info = info_of(await master.call("INFO"))
+    except StoreAway:
+        if alone:
+            raise
         return None
+    try:
+        return Node(name, info, as_record(await master.call("CONFIG", "GET", *names)))
+    except StoreUnavailable:
+        return Node(name, info, None)
+
+
+def _named(node: Node, found: Finding) -> Finding:
+    """The finding, which in a cluster names the master unless all is well."""
+    return (
+        found
+        if found.severity is Severity.OK or not node.name
+        else replace(found, sentence=f"{node.name}: {found.sentence}")
+    )
+
+
+async def _shards(client: Client, away: Sequence[str]) -> Finding:
+    """Where the workspaces of a cluster are, and whether one shard alone can keep others' callers out."""
+    held = Counter((await holders(client, await workspace_ids(client))).values())
+    if away:
+        hurt = sum(held[name] for name in away)
+        sentence = f"{', '.join(away)} {'does' if len(away) == 1 else 'do'} not answer: {hurt} of {held.total()} "
+        return Finding(
+            "shards", Severity.BROKEN, f"{sentence}workspaces are refused; start it, or let a replica take over"
+        )
+    masters, _ = await client.master_names(())
+    pairs = [(name, copy_of(name)) for name in map(key_pointer, map(str, range(_POINTERS_TRIED)))]
+    _, names = await client.master_names(each for pair in pairs for each in pair)
+    together = sum(first == second for first, second in zip(names[::2], names[1::2], strict=True))
+    if len(masters) > 1 and together:
+        sentence = (
+            f"of {len(pairs)} pointers to a key's workspace {together} have both copies on one master: if it is away, "
+            "callers of other shards are refused, too; spread the slots so that no master has two that are half the "
+            "ring (8,192) apart, as `redis-cli --cluster create` does for three masters"
+        )
+        return Finding("shards", Severity.RISK, sentence)
+    spread = ", ".join(f"{name} {held[name]}" for name in masters)
+    return Finding("shards", Severity.OK, f"{held.total()} workspaces: {spread}")
 
 
 def _numbers(version: str) -> tuple[tuple[int, int], int]:

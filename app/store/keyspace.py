@@ -47,6 +47,11 @@ def copy_of(name: str) -> str:
     return next(copy for copy in map(f"{name}:{{}}".format, count(1)) if abs(_slot_of(copy) - opposite) < _NEAR)
 
 
+def slot_of_workspace(workspace_id: str) -> int:
+    """The slot of all keys of a workspace: its id is their hash tag."""
+    return _slot_of(workspace_id)
+
+
 def _slot_of(name: str) -> int:
     """The slot of a key without hash tag (the specification of Redis Cluster: CRC-16/XMODEM modulo 16384)."""
     return crc_hqx(name.encode(), 0) % _SLOTS

@@ -17,7 +17,7 @@ async def counted_keys(client: Client) -> AsyncIterator[tuple[str, Sequence[str]
 
     A key that is there from beginning to end is found at least once.
     """
-    for master in await client.masters():
+    for master in (await client.masters()).values():
         cursor = -1
         while cursor:
             reply = await master.call("SCAN", max(cursor, 0), "COUNT", _AT_ONCE)

@@ -3,8 +3,6 @@
 import hashlib
 import logging
 import uuid
-from collections import Counter
-from collections.abc import Iterable
 
 from app.errors import Invalid
 from app.model.actors import COMMAND_LINE, ChangedBy
@@ -15,11 +13,11 @@ from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import StoreAway
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace, key_pointer
+from app.store.placement import IDS_TRIED, placed_id
 from app.store.pointers import list_workspace, listed_workspaces, pointed
 
 log = logging.getLogger(__name__)
 DEFAULT = "default"
-_IDS_TRIED = 256
 _BY = ChangedBy(COMMAND_LINE)
 
 
@@ -49,12 +47,13 @@ class Workspaces:
             return ids[name_or_id]
         raise Invalid(f'No workspace "{name_or_id}"; there are: {", ".join(ids) or "none"}')
 
-    async def create(self, name: str, reason: str = "") -> tuple[str, str]:
+    async def create(self, name: str, reason: str = "", master: str | None = None) -> tuple[str, str]:
         """The id of a new workspace and its first admin key, raw. Raises Invalid if the name is taken.
 
-        reason: for the workspace's trail, which begins with the creation of the key.
+        reason: for the workspace's trail, which begins with the creation of the key. master: of a cluster, the one that
+        shall hold it, as host:port; None = one with the fewest workspaces. Raises Invalid if there is no such master.
         """
-        workspace_id, created = await self._claim(name)
+        workspace_id, created = await self._claim(name, master)
         if not created:
             raise Invalid(f'There is a workspace "{name}" already, {workspace_id}')
         _, raw_key = await self._keys.create(
@@ -100,25 +99,17 @@ class Workspaces:
         )
         await self._keys.put(workspace_id, key, raw_key, by=_BY)
 
-    async def _placed_id(self, now_ms: int, others: Iterable[str]) -> str:
-        """A new id; in a cluster, one whose keys are on a master with the fewest workspaces.
+    async def _claim(self, name: str, master: str | None = None) -> tuple[str, bool]:
+        """The id of the workspace with the name, and whether this call claimed the name.
 
-        An id's slot is chance, and by chance seven workspaces fell one, two and four on three masters.
+        master: of a cluster, where its keys shall be; None = where the fewest workspaces are.
         """
-        fresh, held = [self._ids.new(now_ms) for _ in range(_IDS_TRIED)], list(others)
-        masters, holders = await self._client.master_names(Keyspace(each).workspace for each in (*held, *fresh))
-        counts = Counter(holders[: len(held)])
-        fewest = min(masters, key=lambda name: counts[name], default=None)
-        placed = zip(fresh, holders[len(held) :], strict=False)  # without a cluster, no key has a holder
-        return next((each for each, holder in placed if holder == fewest), fresh[0])
-
-    async def _claim(self, name: str) -> tuple[str, bool]:
-        """The id of the workspace with the name, and whether this call claimed the name."""
         listed = await listed_workspaces(self._client)
         created, workspace_id = False, listed.get(name)
         now_ms = await store_time_ms(self._client)
         if workspace_id is None:
-            fresh = await self._placed_id(now_ms, listed.values())
+            ids = [self._ids.new(now_ms) for _ in range(IDS_TRIED)]
+            fresh = await placed_id(self._client, ids, listed.values(), master)
             created = await list_workspace(self._client, name, fresh)
             workspace_id = fresh if created else (await listed_workspaces(self._client))[name]
         record = Keyspace(workspace_id).workspace

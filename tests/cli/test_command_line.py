@@ -78,7 +78,8 @@ def test_every_command_explains_itself_and_its_options(words):
 
 def test_the_command_line_has_the_commands_that_the_documents_name():
     """A command that vanishes breaks somebody's script."""
-    named = "serve|compact|doctor|authorize|workspaces create|workspaces list|keys create|keys list|keys revoke|"
+    named = "serve|compact|doctor|authorize|workspaces create|workspaces list|workspaces move|keys create|"
+    named += "keys list|keys revoke|"
     named += "audit tail|audit query|agents list|agents show|agents create|agents update|agents suspend|agents delete|"
     named += "policies list|policies show|policies create|policies update|policies delete"
     assert set(named.split("|")) <= set(map(" ".join, COMMANDS))

@@ -9,7 +9,7 @@ from servers import clean_env
 from app.cli.main import main
 from app.model.checkpoints import SignedTree
 
-HERE = {"serve", "compact", "doctor", "workspaces create", "workspaces list", "audit archive"}
+HERE = {"serve", "compact", "doctor", "workspaces create", "workspaces list", "workspaces move", "audit archive"}
 """What needs this machine's store: doctor checks it, a key has one workspace, and an archive is a folder beside it."""
 FILES = {"policies schema", "audit key new", "audit key show", "audit witness"}
 

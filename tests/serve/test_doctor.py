@@ -166,7 +166,7 @@ def test_a_vulnerability_that_nobody_can_reach_is_not_reported():
 )
 def test_a_server_that_keeps_torn_writes_is_named_unless_remit_cuts_them_off(info, severity):
     """The embedded store's file is cut before it starts; with what command an external one is, the message says."""
-    node = Node(info, {"appendonly": "yes", "appendfsync": "always"})
+    node = Node("", info, {"appendonly": "yes", "appendfsync": "always"})
     assert _durability(node, private=True).severity is Severity.OK
     finding = _durability(node, private=False)
     assert finding.severity == severity
