@@ -9,7 +9,6 @@ are queues with one server. Run with
 
 import heapq
 import random
-from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -45,14 +44,14 @@ def simulate(masters: int, shared: float, skew: float, agents: int = 1_000, load
         [(0, RESERVE_US), (homes[each], COMMIT_US)] if draw.random() < shared else [(homes[each], COMMIT_US)]
         for each in asking
     ]
-    used = Counter[int]()
+    used = dict.fromkeys(range(masters), 0.0)
     for work in works:
         for master, cost in work:
             used[master] += cost
     most = CALLS / max(used.values())
     waited = _waits(draw, works, most * load, masters)
     return Spread(
-        most * 1e6, max(used.values()) / used.total(), waited[len(waited) // 2], waited[len(waited) * 99 // 100]
+        most * 1e6, max(used.values()) / sum(used.values()), waited[len(waited) // 2], waited[len(waited) * 99 // 100]
     )
 
 
