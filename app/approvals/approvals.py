@@ -34,6 +34,7 @@ from app.model.approvals import (
     policies_that_asked,
     whole_record,
 )
+from app.model.catalog import consequence_in
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.redis_client.client import Client, Value
@@ -216,13 +217,27 @@ class Approvals:
         return await self.get(workspace_id, approval_id)
 
     async def _named(self, keyspace: Keyspace, approvals: Sequence[Approval]) -> list[Approval]:
-        """The approvals with the names of their agents and policies, for people who may read neither."""
+        """The approvals with the names of agents and policies, and the consequence of tools, for people who may read
+        none of them.
+        """
         keys = {each.agent_id: keyspace.agent(each.agent_id) for each in approvals}
         keys |= {each.policy_id: keyspace.policy(each.policy_id) for each in approvals if each.policy_id is not None}
-        names = await self._client.read_pipelined([("HGET", key, "name") for key in keys.values()])
-        by_id: dict[str | None, str | None] = dict(zip(keys, names, strict=True))
+        tools = list(dict.fromkeys(each.tool_name for each in approvals))
+        reads = [("HGET", key, "name") for key in keys.values()]
+        found = await self._client.read_pipelined([*reads, *(("HGET", keyspace.catalog_tools, tool) for tool in tools)])
+        by_id: dict[str | None, str | None] = dict(zip(keys, found, strict=False))
+        with decoding_record("The description of a tool"):
+            consequences = {
+                tool: consequence_in(record) for tool, record in zip(tools, found[len(keys) :], strict=True) if record
+            }
         return [
-            replace(each, agent_name=by_id[each.agent_id], policy_name=by_id.get(each.policy_id)) for each in approvals
+            replace(
+                each,
+                agent_name=by_id[each.agent_id],
+                policy_name=by_id.get(each.policy_id),
+                consequence=consequences.get(each.tool_name),
+            )
+            for each in approvals
         ]
 
     async def _open_ids(self, keyspace: Keyspace, query: ApprovalQuery) -> Sequence[bytes]:

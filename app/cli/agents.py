@@ -14,6 +14,7 @@ from app.cli.option_types import AgentAlias
 from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, asks_first, checked
 from app.cli.output import Shown, counted, print_record, print_table, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
+from app.model.catalog import Consequence
 from app.model.requests import AgentChanges, NewAgent
 from app.model.text import with_hidden_shown
 
@@ -202,16 +203,21 @@ def list_tools(api: Api, agent: str, tool: str | None) -> Shown:
         (
             each["name"],
             each["status"],
+            each["consequence"] or "-",
             each["reason"] or "; ".join(asked["text"] for asked in each["conditions"]) or "-",
         )
         for each in found["tools"]
     ]
-    print_table(("TOOL", "CALLS ARE", "IF"), rows, "No tools are known; `remit catalog import FILE` adds some")
+    print_table(
+        ("TOOL", "CALLS ARE", "CONSEQUENCE", "IF"), rows, "No tools are known; `remit catalog import FILE` adds some"
+    )
 
 
 def _print_tool(tool: dict[str, Any]) -> None:
     """Print one tool, one condition per line."""
     fields = [("tool", tool["name"]), ("calls are", tool["status"])]
+    if said := tool["consequence"]:
+        fields.append(("consequence", f"{said}: {Consequence(said).in_words}"))
     if tool["reason"] is not None:
         fields.append(("reason", tool["reason"]))
     for asked in tool["conditions"]:

@@ -14,6 +14,7 @@ from app.cli.options import JSON, Option, filters
 from app.cli.output import Shown, print_json, print_record, print_table, shows
 from app.model.actors import Via
 from app.model.approvals import NOT_APPROVED, SAYS, ApprovalFilters, ApprovalStatus
+from app.model.catalog import Consequence
 from app.model.text import with_hidden_shown
 from app.model.usual import GRAVE
 
@@ -238,6 +239,7 @@ def print_call(approval: dict[str, Any]) -> None:
         ("status", status),
         ("agent", _called(approval, "agent")),
         ("tool", visible(approval["toolName"])),
+        *_consequence(approval),
         ("action", visible(approval["action"])),
         ("reason", visible(approval["reason"])),
         ("policy", _called(approval, "policy")),
@@ -313,6 +315,11 @@ def print_unusual(api: Api, approval_id: str) -> None:
         click.echo(f"  {usual['omitted']} more values were not compared")
     elif not unusual:
         click.echo("  nothing is unusual")
+
+
+def _consequence(approval: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if said := approval["consequence"]:
+        yield "consequence", f"{said}: {Consequence(said).in_words}"
 
 
 def _plan(approval: dict[str, Any]) -> Iterator[tuple[str, str]]:

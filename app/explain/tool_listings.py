@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.cancellation import raise_if_cancelled
 from app.explain.rule_states import Level, level_shown, read_levels
+from app.model.catalog import CatalogTool
 from app.model.decisions import Result
 from app.model.explanations import ExplainedAgent
 from app.model.plans import Quota, Tokens
@@ -38,19 +39,22 @@ _EFFECTS = {Result.DENIED: Effect.DENY, Result.ESCALATED: Effect.ESCALATE}
 class ToolListing(Struct, frozen=True):
     """The tools an agent may call.
 
-    tools: (name, True if it is in the catalogue, the result of its calls). Tools that are treated alike share one
-    result, in which no name is set.
+    tools: (name, the tool if it is in the catalogue, the result of its calls). Tools that are treated alike share one
+    result, in which nothing of the tool itself is set.
     """
 
     agent: ExplainedAgent
     at: str
     total: int
-    tools: list[tuple[str, bool, ToolAccess]]
+    tools: list[tuple[str, CatalogTool | None, ToolAccess]]
 
     @property
     def whole(self) -> AgentTools:
         """The same listing with a record for each tool."""
-        tools = [replace(access, name=name, catalogued=catalogued) for name, catalogued, access in self.tools]
+        tools = [
+            replace(access, name=name, catalogued=tool is not None, consequence=tool and tool.consequence)
+            for name, tool, access in self.tools
+        ]
         return AgentTools(agent=self.agent, at=self.at, total=self.total, tools=tools)
 
 
@@ -99,7 +103,7 @@ class ToolListings:
         levels = await self._levels(workspace_id, quotas)
         accesses = await self._pool.run(workspace_id, _judge_all, cached, rules, alike, now_us // MINUTE_US, levels)
         tools = [
-            (name, name in listing.catalog.tools, accesses[likeness])
+            (name, listing.catalog.tools.get(name), accesses[likeness])
             for name, likeness in zip(listed, likenesses, strict=True)
         ]
         return ToolListing(explained_agent(cached.agent), rfc3339(now_us // 1000), total, tools)
@@ -213,6 +217,7 @@ def _access(
     return ToolAccess(
         name="",
         catalogued=False,
+        consequence=None,
         status=status,
         reason=reason,
         conditions=list(conditions),

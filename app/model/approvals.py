@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.actors import Actor, Via
 from app.model.call_values import CallValue, PlanPlace
+from app.model.catalog import Consequence
 from app.model.decisions import RecordRead, RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, several
@@ -166,6 +167,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     status: Its current state.
     agent_name: Its name now; null if it was deleted.
     tool_name: The tool that the agent wants to call.
+    consequence: What its calls do to the world, as a person says in the catalogue now; null if nobody does.
     action: The attempted action.
     parameters: The call's parameters, secrets redacted: whole up to 16 KiB of JSON, otherwise as logged.
     agent_says: What the agent says of the call in parameters that the rules call `descriptive`: no part of what is
@@ -203,6 +205,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     agent_id: AgentId
     agent_name: str | None = None
     tool_name: str
+    consequence: Consequence | None = None
     action: str
     parameters: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
     context: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]

@@ -1,10 +1,11 @@
 """The catalogue of a workspace: its tools as their servers describe them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from app.model.api_keys import without_raw_keys
@@ -19,6 +20,48 @@ MAX_CATALOG_BYTES = 4 * 1024 * 1024
 """The largest JSON of all tools together, in bytes: they are read in one step."""
 
 _encode = msgspec.json.encode
+
+
+class Consequence(StrEnum):
+    """What calls of a tool do to the world.
+
+    `none`: they only read. `discloses`: they read, but their arguments reach a stranger, as those of a web page do.
+    `reversible`: the agent's user can undo them. `irreversible`: they pay, send, delete, publish, or show what must
+    stay secret.
+    """
+
+    NONE = "none"
+    DISCLOSES = "discloses"
+    REVERSIBLE = "reversible"
+    IRREVERSIBLE = "irreversible"
+
+    @property
+    def in_words(self) -> str:
+        """What people read of it beside the tool's name."""
+        return _IN_WORDS[self]
+
+
+_IN_WORDS = {
+    Consequence.NONE: "only reads",
+    Consequence.DISCLOSES: "reads, and tells strangers what it asks",
+    Consequence.REVERSIBLE: "can be undone",
+    Consequence.IRREVERSIBLE: "cannot be undone",
+}
+
+
+class ToolMarks(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person says of a tool. A field that is left out stays as it is.
+
+    consequence: What its calls do to the world.
+    foreign: Whether its results may hold text that strangers wrote: mail, pages, bills, tickets.
+    """
+
+    consequence: Consequence | UnsetType = UNSET
+    foreign: bool | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.consequence is UNSET and self.foreign is UNSET:
+            raise FieldError("", "says nothing; give consequence, foreign or both")
 
 
 class ToolEntry(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -48,7 +91,11 @@ ToolEntries = Annotated[list[ToolEntry], Meta(max_length=MAX_TOOLS)]
 
 
 class CatalogTool(Struct, frozen=True, kw_only=True):
-    """A tool of the catalogue. input_schema: JSON, `null` without one. version: 1, incremented by each change."""
+    """A tool of the catalogue.
+
+    input_schema: JSON, `null` without one. version: 1, incremented by each change. consequence, foreign: what a person
+    said of it; None = nobody did since its schema or description last changed: it counts as irreversible, or foreign.
+    """
 
     name: str
     title: str | None
@@ -57,6 +104,13 @@ class CatalogTool(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     version: int
+    consequence: Consequence | None = None
+    foreign: bool | None = None
+
+    @property
+    def is_marked(self) -> bool:
+        """True if a person has said something of it."""
+        return self.consequence is not None or self.foreign is not None
 
 
 class CatalogState(Struct, frozen=True):
@@ -67,12 +121,16 @@ class CatalogState(Struct, frozen=True):
 
 
 class CatalogChange(Struct, frozen=True):
-    """The effect of a write: all tools of the catalogue afterwards, and the names of those that changed."""
+    """The effect of a write: all tools of the catalogue afterwards, and the names of those that changed.
+
+    unmarked: of which nothing that a person said holds any longer.
+    """
 
     tools: Mapping[str, CatalogTool]
     added: Sequence[str]
     changed: Sequence[str]
     removed: Sequence[str]
+    unmarked: Sequence[str] = ()
 
     @property
     def names(self) -> list[str]:
@@ -85,6 +143,18 @@ class CatalogChange(Struct, frozen=True):
         if not self.changed and not self.removed:
             return "created"
         return "updated" if self.changed or self.added else "deleted"
+
+
+class _Said(Struct, frozen=True):
+    consequence: Consequence | None = None
+
+
+_decode_said = msgspec.json.Decoder(_Said).decode
+
+
+def consequence_in(record: str) -> Consequence | None:
+    """What a person said in the stored record of a tool; nothing else of it is read."""
+    return _decode_said(record).consequence
 
 
 def require_distinct(entries: Iterable[ToolEntry], field: str) -> None:
@@ -101,6 +171,7 @@ def written(
 ) -> CatalogChange:
     """The catalogue with these entries; tools without an entry stay, or are deleted with `prune`.
 
+    What a person said of a tool stays unless its schema or description changes.
     Raises FieldError, with no field, if there would be too many tools or bytes.
     """
     described = {entry.name: _became(current.get(entry.name), entry, now_ms) for entry in entries}
@@ -115,7 +186,24 @@ def written(
         [name for name in described if name not in current],
         [name for name in described if name in current and described[name] is not current[name]],
         [name for name in current if name not in tools],
+        [
+            name
+            for name, tool in described.items()
+            if name in current and current[name].is_marked and not tool.is_marked
+        ],
     )
+
+
+def marked(current: Mapping[str, CatalogTool], marks: Mapping[str, ToolMarks], now_ms: int) -> CatalogChange:
+    """The catalogue with what a person says of some of its tools; those of which nothing new is said are unchanged."""
+    changed = {}
+    for name, said in marks.items():
+        tool = current[name]
+        consequence = tool.consequence if said.consequence is UNSET else said.consequence
+        foreign = tool.foreign if said.foreign is UNSET else said.foreign
+        if (consequence, foreign) != (tool.consequence, tool.foreign):
+            changed[name] = _next(tool, replace(tool, consequence=consequence, foreign=foreign), now_ms)
+    return CatalogChange({**current, **changed}, [], list(changed), [])
 
 
 def without(current: Mapping[str, CatalogTool], name: str) -> CatalogChange:
@@ -132,7 +220,8 @@ def shown_in_trail(tools: Mapping[str, CatalogTool], names: Collection[str]) -> 
 
 def _trail_record(tool: CatalogTool) -> dict[str, Any]:
     named = {"title": tool.title, "description": tool.description}
-    return named | {"inputSchema": tool.input_schema, "version": tool.version}
+    marks = {"consequence": tool.consequence, "foreign": tool.foreign}
+    return named | {"inputSchema": tool.input_schema} | marks | {"version": tool.version}
 
 
 def _became(current: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogTool:
@@ -148,10 +237,17 @@ def _became(current: CatalogTool | None, entry: ToolEntry, now_ms: int) -> Catal
     )
     if current is None:
         return made
+    if (made.description, bytes(made.input_schema)) == (current.description, bytes(current.input_schema)):
+        made = replace(made, consequence=current.consequence, foreign=current.foreign)
     times = {"created_ms": current.created_ms, "updated_ms": current.updated_ms, "version": current.version}
     # Not compared with ==: in Python, 1 == True.
     if _encode(replace(made, **times)) == _encode(current):
         return current
+    return _next(current, made, now_ms)
+
+
+def _next(current: CatalogTool, made: CatalogTool, now_ms: int) -> CatalogTool:
+    """What is made of the current tool, as its next version."""
     return replace(
         made,
         created_ms=current.created_ms,

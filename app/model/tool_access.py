@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.model.catalog import Consequence
 from app.model.decisions import RuleRef
 from app.model.explanations import ExplainedAgent, QuotaLevel
 from app.model.fields import Count, DisplayName, Timestamp, Uuid
@@ -52,6 +53,7 @@ class ToolAccess(Struct, frozen=True, kw_only=True, rename="camel"):
 
     name: The tool_name of its calls.
     catalogued: Whether it is in the catalogue; if not, it was seen in the log, or asked for by name.
+    consequence: What its calls do to the world, as a person says in the catalogue; null if nobody does.
     status: The result of its calls.
     reason: Why every call is denied; null unless all are.
     conditions: What the rules that may affect the result require, guardrails first.
@@ -63,6 +65,7 @@ class ToolAccess(Struct, frozen=True, kw_only=True, rename="camel"):
 
     name: ToolName
     catalogued: bool
+    consequence: Consequence | None
     status: ToolStatus
     reason: str | None
     conditions: list[ToolCondition]

@@ -14,6 +14,8 @@ from app.model.catalog import (
     CatalogState,
     CatalogTool,
     ToolEntry,
+    ToolMarks,
+    marked,
     shown_in_trail,
     without,
     written,
@@ -105,10 +107,29 @@ class Catalog:
         """
 
         def make(state: CatalogState, now_ms: int) -> CatalogChange:
-            if if_match is not None and state.version not in if_match:
-                message = "The catalogue has another version now than If-Match names"
-                raise VersionConflict(f"{message}; read it again")
+            _require_tag(state, if_match)
             return written(state.tools, entries, now_ms, prune=prune)
+
+        return await self._change(workspace_id, make, by)
+
+    async def mark(
+        self,
+        workspace_id: str,
+        marks: Mapping[str, ToolMarks],
+        *,
+        if_match: frozenset[str] | None = None,
+        by: ChangedBy,
+    ) -> tuple[CatalogState, CatalogChange]:
+        """Keep what a person says of these tools, of all or of none, and return the catalogue.
+
+        Raises ToolNotFound, VersionConflict.
+        """
+
+        def make(state: CatalogState, now_ms: int) -> CatalogChange:
+            _require_tag(state, if_match)
+            if unknown := next((name for name in marks if name not in state.tools), None):
+                raise ToolNotFound(f'The catalogue has no tool "{unknown}"')
+            return marked(state.tools, marks, now_ms)
 
         return await self._change(workspace_id, make, by)
 
@@ -229,6 +250,11 @@ def _is_tool(name: str) -> bool:
     except FieldError:
         return False
     return True
+
+
+def _require_tag(state: CatalogState, if_match: frozenset[str] | None) -> None:
+    if if_match is not None and state.version not in if_match:
+        raise VersionConflict("The catalogue has another version now than If-Match names; read it again")
 
 
 def _unknown() -> ToolNotFound:

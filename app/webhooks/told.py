@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from app.model.approvals import NOT_APPROVED, SAYS
+from app.model.catalog import Consequence
 from app.model.text import with_hidden_shown
 from app.model.usual import GRAVE, Usual
 from app.model.webhooks import WebhookEvent
@@ -124,6 +125,7 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
         facts += [("Decided", entry["reason"]), ("Decided by", _named(decided["name"], decided))]
     if not approval:
         return facts if decided else [*facts, ("Reason", entry["reason"])]
+    facts += [("Consequence", Consequence(said).in_words)] if (said := approval.get("consequence")) else []
     facts += [("Reason", approval["reason"]), ("Needs", approval["needs"])]
     facts += [("Filling", f"four fifths of the open approvals of the {entry['filling']}")] if "filling" in entry else []
     facts += [("Approved by", approved_so_far(approval))] if approval["required"] > 1 else []

@@ -23,6 +23,7 @@ READ = {"name": "files/read", "inputSchema": {"type": "object", "$defs": {"a": {
 
 
 tenant = tenant_on()
+asking_tenant = tenant_on("asking_replica")
 
 
 @pytest.fixture
@@ -68,7 +69,8 @@ def test_tools_not_sent_stay_unless_pruned(tenant, put):
     done = put({"name": "b", "title": "B"}, {"name": "d"}, prune="true").json()
     assert (done["added"], done["changed"], done["removed"]) == (["d"], ["b"], ["a", "c"])
     assert names(tenant) == ["b", "d"]
-    assert put(prune="true").json() == {"version": "", "tools": 0, "added": [], "changed": [], "removed": ["b", "d"]}
+    nothing = {"version": "", "tools": 0, "added": [], "changed": [], "removed": ["b", "d"], "unmarked": []}
+    assert put(prune="true").json() == nothing
     assert names(tenant) == []
 
 
@@ -94,7 +96,8 @@ def test_each_write_is_one_entry_of_the_trail_with_its_reason(tenant, put):
     assert (created["kind"], created["before"], created["reason"]) == ("created", None, "the new server")
     assert created["resourceId"] == tenant.id
     assert created["after"]["payment.refund"]["inputSchema"] == REFUND["inputSchema"]
-    untitled = {"title": None, "description": None, "inputSchema": None, "version": 1}
+    unsaid = {"consequence": None, "foreign": None}
+    untitled = {"title": None, "description": None, "inputSchema": None, **unsaid, "version": 1}
     assert (updated["kind"], updated["before"]) == ("updated", {"c": None, "b": untitled})
     assert updated["after"] == {"c": untitled, "b": untitled | {"title": "B", "version": 2}}
     assert (deleted["kind"], deleted["after"], deleted["reason"]) == ("deleted", None, "gone")
@@ -123,6 +126,141 @@ def test_two_concurrent_writers_do_not_undo_each_other(tenant, put):
     assert put({"name": "b"}, headers={"If-Match": tag}).status_code == 200
     assert put({"name": "c"}, headers={"If-Match": tag}).status_code == 412
     assert names(tenant) == ["a", "b"]
+
+
+def mark(tenant, headers=None, **tools):
+    body = {"tools": {name.replace("__", "."): said for name, said in tools.items()}}
+    return tenant.admin.patch("/v1/catalog", json=body, headers=headers)
+
+
+def marks(tenant, name):
+    found = tenant.reader.get(f"/v1/catalog/tool/{name}").json()
+    return found["consequence"], found["foreign"]
+
+
+def test_a_person_says_what_calls_of_a_tool_do_to_the_world(tenant, put):
+    """What is left out stays; who said it, and why, is in the trail, once."""
+    put(REFUND, {"name": "mail.read"})
+    assert (marks(tenant, "payment.refund"), marks(tenant, "mail.read")) == ((None, None), (None, None))
+    done = mark(tenant, payment__refund={"consequence": "irreversible"}, mail__read={"foreign": True})
+    assert (done.status_code, done.json()["changed"]) == (200, ["mail.read", "payment.refund"])
+    mark(tenant, headers={"Change-Reason": "its server keeps no log"}, mail__read={"consequence": "none"})
+    assert marks(tenant, "payment.refund") == ("irreversible", None)
+    assert marks(tenant, "mail.read") == ("none", True)
+    last, first, _ = trail(tenant)
+    assert (last["kind"], last["reason"], last["resourceId"]) == ("updated", "its server keeps no log", tenant.id)
+    assert last["before"]["mail.read"]["consequence"] is None
+    assert (last["after"]["mail.read"]["consequence"], last["after"]["mail.read"]["foreign"]) == ("none", True)
+    assert list(first["after"]) == ["payment.refund", "mail.read"]
+    assert mark(tenant, mail__read={"foreign": True}).json()["changed"] == []
+    assert len(trail(tenant)) == 3
+
+
+def test_an_import_keeps_what_a_person_said_until_schema_or_description_changes(tenant, put):
+    """Then nothing of it holds, and the answer lists the tool; so does the same tool put by itself."""
+    tools = [REFUND, READ, {"name": "mail.read"}]
+    put(*tools)
+    said = {"consequence": "reversible", "foreign": False}
+    tenant.admin.patch("/v1/catalog", json={"tools": {"payment.refund": said, "files/read": said}})
+    again = put(REFUND | {"title": "Another", "annotations": {}}, READ, {"name": "mail.read", "title": "Read"})
+    assert (again.json()["unmarked"], marks(tenant, "payment.refund")) == ([], ("reversible", False))
+    assert put(REFUND | {"description": "Pays back twice."}).json()["unmarked"] == ["payment.refund"]
+    assert marks(tenant, "payment.refund") == (None, None)
+    assert trail(tenant)[0]["before"]["payment.refund"]["consequence"] == "reversible"
+    assert put(READ | {"inputSchema": {"type": "object"}}).json()["unmarked"] == ["files/read"]
+    tenant.admin.patch("/v1/catalog", json={"tools": {"mail.read": said}})
+    assert tenant.admin.put("/v1/catalog/tool/mail.read", json={"title": "Mail"}).json()["foreign"] is False
+    changed = tenant.admin.put("/v1/catalog/tool/mail.read", json={"inputSchema": {}}).json()
+    assert (changed["consequence"], changed["foreign"]) == (None, None)
+
+
+def test_what_a_server_says_of_its_tools_marks_none(tenant, put):
+    """Neither its annotations nor fields with the names of ours."""
+    claims = {"annotations": {"readOnlyHint": True}, "consequence": "none", "foreign": False}
+    put(REFUND | claims)
+    assert marks(tenant, "payment.refund") == (None, None)
+    tenant.admin.put("/v1/catalog/tool/mail.read", json=claims)
+    assert marks(tenant, "mail.read") == (None, None)
+    mark(tenant, payment__refund={"consequence": "irreversible"})
+    assert put(REFUND | claims).json()["changed"] == []
+    assert marks(tenant, "payment.refund") == ("irreversible", None)
+
+
+def test_tools_are_marked_all_or_none(tenant, put):
+    """Not if one is unknown, nor if the catalogue is no longer the one that the person saw."""
+    tag = put(REFUND, {"name": "mail.read"}).headers["ETag"]
+    unknown = mark(tenant, mail__read={"consequence": "none"}, mail__send={"consequence": "irreversible"})
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "TOOL_NOT_FOUND")
+    assert '"mail.send"' in unknown.json()["error"]["message"]
+    put(REFUND | {"description": "Pays all back."})
+    late = mark(tenant, headers={"If-Match": tag}, payment__refund={"consequence": "reversible"})
+    assert late.status_code == 412
+    assert (marks(tenant, "mail.read"), marks(tenant, "payment.refund")) == ((None, None), (None, None))
+
+
+def test_a_mark_changes_no_decision_and_is_not_read_for_one(tenant, put):
+    """The same answer for every consequence, although the catalogue cannot even be read."""
+    put({"name": "mail.send"})
+    agent = tenant.new_agent()["id"]
+    tenant.new_policy(agent, {"type": "tool_grant", "tools": ["mail.send"]})
+    call = {"agent_id": agent, "tool_name": "mail.send", "parameters": {}}
+
+    def decided():
+        answer = tenant.reader.post("/v1/authorize", json=call)
+        assert answer.status_code == 200, answer.text
+        return {name: value for name, value in answer.json().items() if name not in {"id", "timestamp", "latencyMs"}}
+
+    before = decided()
+    assert before["result"] == "allowed"
+    for consequence in ("none", "discloses", "reversible", "irreversible"):
+        mark(tenant, mail__send={"consequence": consequence, "foreign": consequence == "none"})
+        assert decided() == before
+    tenant.in_store(lambda client: client.call("SET", Keyspace(tenant.id).catalog_tools, "no hash"))
+    assert tenant.reader.get("/v1/catalog/tool/mail.send").status_code == 503
+    assert decided() == before
+
+
+def test_approvals_and_listings_show_what_cannot_be_undone(asking_tenant):
+    """As the catalogue says now; null while nobody has said."""
+    tenant = asking_tenant
+    tenant.admin.put("/v1/catalog", json={"tools": [{"name": "mail.send"}]})
+    agent = tenant.new_agent()["id"]
+    grant = {"type": "tool_grant", "tools": ["mail.send"]}
+    tenant.new_policy(agent, grant, {"type": "approval_required", "tools": ["mail.send"]})
+    asked = tenant.authorize(agent, "mail.send")["approval"]["id"]
+
+    def shown():
+        one = tenant.admin.get(f"/v1/approvals/{asked}").json()["consequence"]
+        [listed] = tenant.admin.get("/v1/approvals").json()
+        [tool] = tenant.reader.get(f"/v1/agents/{agent}/tools").json()["tools"]
+        return one, listed["consequence"], tool["consequence"]
+
+    assert shown() == (None, None, None)
+    mark(tenant, mail__send={"consequence": "irreversible"})
+    assert shown() == ("irreversible",) * 3
+    unknown = tenant.reader.get(f"/v1/agents/{agent}/tools", params={"tool": "unheard.of"}).json()["tools"]
+    assert unknown[0]["consequence"] is None
+
+
+BAD_MARKS = {
+    "none": ({"tools": {}}, "$.tools"),
+    "nothing said": ({"tools": {"a": {}}}, "$.tools.a"),
+    "an unknown consequence": ({"tools": {"a": {"consequence": "harmless"}}}, "$.tools.a.consequence"),
+    "no boolean": ({"tools": {"a": {"foreign": "no"}}}, "$.tools.a.foreign"),
+    "a misspelled field": ({"tools": {"a": {"consequences": "none"}}}, "$.tools.a"),
+    "a name that hides": ({"tools": {"a\u200bb": {"foreign": True}}}, "$.tools"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MARKS)
+def test_invalid_marks_are_400_with_their_place(tenant, put, name):
+    """And mark nothing."""
+    put({"name": "a"})
+    body, place = BAD_MARKS[name]
+    answer = tenant.admin.patch("/v1/catalog", json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["details"][0]["path"].startswith(place), answer.text
+    assert marks(tenant, "a") == (None, None)
 
 
 BAD = {

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from app.http.api.catalog import PutCatalog
+from app.http.api.catalog import MarkTools, PutCatalog
 from app.http.routes import ENDPOINTS
 from app.model.api_keys import Scope
 from app.model.checkpoints import SignedTree
@@ -95,6 +95,7 @@ CHANGES = {
     ("PUT", "/v1/workspace/policies"): {"policies": [{"name": "new", "rules": RULES, "kind": "guardrail"}]},
     ("POST", "/v1/audit-logs/accept-fork"): {},
     ("PUT", "/v1/catalog"): {"tools": [{"name": f"listed {uuid.uuid4().hex}"}]},
+    ("PATCH", "/v1/catalog"): {"tools": {}},
     ("PUT", "/v1/catalog/tool/{tool}"): {"title": "new"},
     ("DELETE", "/v1/catalog/tool/{tool}"): None,
     ("PUT", "/v1/catalog/{resource_type}/{resource_name}"): {"title": "new"},
@@ -128,6 +129,8 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(tenant,
     path = operation.path.format_map({name: make[name]() for name in re.findall(r"{(\w+)}", operation.path)})
     if body and "agent_id" in body:
         body = body | {"agent_id": make["agent_id"]()}
+    if operation.body is MarkTools:
+        body = {"tools": {make["tool"](): {"consequence": "none"}}}
 
     if operation.path.endswith("/accept-fork"):
         tenant.fork(SignedTree.CHANGES, "at 2 leaves")

@@ -71,6 +71,7 @@ ROWS = {
     ("GET", "/v1/policies/{policy_id}/divergence"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("POST", "/v1/policies/{policy_id}/rollback"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("PUT", "/v1/catalog"): {},
+    ("PATCH", "/v1/catalog"): {},
     ("GET", "/v1/catalog"): {},
     ("GET", "/v1/catalog/tool/{tool}"): {},
     ("PUT", "/v1/catalog/tool/{tool}"): {},

@@ -172,7 +172,7 @@ async def list_agent_quotas(agent_id: str, caller: Caller, services: Services) -
 
 
 _encode = msgspec.json.encode
-_UNNAMED = b'{"name":"","catalogued":false,'
+_UNNAMED = b'{"name":"","catalogued":false,"consequence":null,'
 
 
 class ToolFilters(QueryFields, frozen=True):
@@ -252,12 +252,12 @@ def encoded(listing: ToolListing) -> bytes:
     """The listing as the API shows it, an `AgentTools`; parts that tools have in common are encoded once."""
     shared: dict[int, bytes] = {}
     tools = []
-    for name, catalogued, access in listing.tools:
+    for name, tool, access in listing.tools:
         rest = shared.get(id(access))
         if rest is None:
             rest = shared[id(access)] = _encode(access).removeprefix(_UNNAMED)
-        known = b"true" if catalogued else b"false"
-        tools.append(b'{"name":%b,"catalogued":%b,%b' % (_encode(name), known, rest))
+        known, consequence = b"false" if tool is None else b"true", _encode(tool and tool.consequence)
+        tools.append(b'{"name":%b,"catalogued":%b,"consequence":%b,%b' % (_encode(name), known, consequence, rest))
     agent = _encode(listing.agent)
     head = b'{"agent":%b,"at":%b,"total":%d,"tools":[' % (agent, _encode(listing.at), listing.total)
     return b"%b%b]}" % (head, b",".join(tools))

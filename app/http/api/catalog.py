@@ -1,9 +1,9 @@
 """/v1/catalog: the tools of a workspace, as their servers list them."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Request, Response
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.errors import Invalid, LimitReached, ToolNotFound, VersionConflict
 from app.http.authentication import provide_changed_by
@@ -15,7 +15,7 @@ from app.http.references import name_in_path
 from app.http.views.catalog import CatalogToolView, ChangedCatalogView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
-from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
+from app.model.catalog import MAX_TOOL_NAME, MAX_TOOLS, ToolEntries, ToolEntry, ToolMarks, require_distinct
 from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import FieldError, ToolName, require_tool_name
 from app.replica import Records, Services
@@ -81,6 +81,19 @@ class PutCatalog(Body, frozen=True, forbid_unknown_fields=False):
         return ToolList(tools=[] if isinstance(self.tools, UnsetType) else self.tools, next_cursor=self.next_cursor)
 
 
+class MarkTools(Body, frozen=True):
+    """What a person says of tools of the catalogue.
+
+    tools: By name.
+    """
+
+    tools: Annotated[dict[ToolName, ToolMarks], Meta(min_length=1, max_length=MAX_TOOLS)]
+
+    def __post_init__(self) -> None:
+        for name in self.tools:
+            require_tool_name("tools", name)
+
+
 class PutTool(Body, frozen=True, forbid_unknown_fields=False):
     """A tool as an MCP server lists it. Fields that are not named here are ignored.
 
@@ -127,6 +140,29 @@ async def put_catalog(
     return Response(ChangedCatalogView.of(state, change), headers=version_header(state.version))
 
 
+@endpoint(
+    "PATCH",
+    "/v1/catalog",
+    **_WRITE,
+    errors=(ToolNotFound, VersionConflict),
+    headers=ETAG,
+    request_headers=(IF_MATCH_CATALOG, CHANGE_REASON),
+)
+async def mark_tools(
+    data: MarkTools, request: Request[Any, Any, Any], caller: Caller, records: Records, by: ChangedBy
+) -> Response[ChangedCatalogView]:
+    """Say what calls of tools do to the world, and whose text they return.
+
+    Of all the tools named or of none, as one entry of the trail of changes. What a server says of its own tools never
+    counts. It changes no decision: it says what a proposal, a warning and an approval tell people. It holds until the
+    tool's schema or description changes.
+    """
+    state, change = await records.catalog.mark(
+        caller.workspace_id, data.tools, if_match=provide_if_match_tags(request), by=by
+    )
+    return Response(ChangedCatalogView.of(state, change), headers=version_header(state.version))
+
+
 @endpoint("GET", "/v1/catalog", **_READ, headers=ETAG)
 async def list_catalog(params: ToolPage, caller: Caller, services: Services) -> Response[list[CatalogToolView]]:
     """List the known tools, by name.
@@ -150,7 +186,10 @@ async def get_tool(tool: str, caller: Caller, records: Records) -> Response[Cata
 async def put_tool(
     tool: str, data: PutTool, caller: Caller, records: Records, if_match: Versions, by: ChangedBy
 ) -> Response[CatalogToolView]:
-    """Put one tool into the catalogue."""
+    """Put one tool into the catalogue.
+
+    What a person said of it stays unless its schema or description changes.
+    """
     made = await records.catalog.put_tool(caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, by=by)
     return Response(CatalogToolView.of(made), headers=version_header(made.version))
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from app.http.views import as_view
-from app.model.catalog import CatalogChange, CatalogState, CatalogTool
+from app.model.catalog import CatalogChange, CatalogState, CatalogTool, Consequence
 from app.model.fields import Count, CreatedAt, UpdatedAt, VersionNumber
 from app.model.resources import ActionName, CatalogResource, ResourceId, ResourceType
 from app.model.text import ToolName
@@ -21,6 +21,10 @@ class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
     title: Its name for people; null if there is none.
     description: What it does, as its server describes it; null if there is none.
     input_schema: The JSON Schema of its parameters, as its server publishes it; null if there is none.
+    consequence: What its calls do to the world, as a person said; null if nobody has said, and it counts as
+        `irreversible`.
+    foreign: Whether its results may hold text that strangers wrote, as a person said; null if nobody has said, and it
+        counts as true.
     created_at: When it was added to the catalogue; null if it is not in it.
     updated_at: When it last changed there; null if it is not in it.
     version: 1 when added, incremented by every change; null if it is not in the catalogue.
@@ -32,6 +36,8 @@ class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
     title: str | None = None
     description: str | None = None
     input_schema: dict[str, Any] | None = None
+    consequence: Consequence | None = None
+    foreign: bool | None = None
     created_at: CreatedAt | None = None
     updated_at: UpdatedAt | None = None
     version: VersionNumber | None = None
@@ -49,6 +55,8 @@ class ChangedCatalogView(Struct, frozen=True, kw_only=True, rename="camel"):
     added: Names of new tools.
     changed: Names of tools that were changed.
     removed: Names of tools that were removed.
+    unmarked: Names of tools whose schema or description changed, so that nothing holds any longer that a person said of
+        them.
     """
 
     version: str
@@ -56,6 +64,7 @@ class ChangedCatalogView(Struct, frozen=True, kw_only=True, rename="camel"):
     added: list[str]
     changed: list[str]
     removed: list[str]
+    unmarked: list[str]
 
     @classmethod
     def of(cls, state: CatalogState, change: CatalogChange) -> "ChangedCatalogView":
@@ -65,6 +74,7 @@ class ChangedCatalogView(Struct, frozen=True, kw_only=True, rename="camel"):
             added=sorted(change.added),
             changed=sorted(change.changed),
             removed=sorted(change.removed),
+            unmarked=sorted(change.unmarked),
         )
 
 

@@ -54,6 +54,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("GET", "/v1/agents/x/bounds"),
     ("GET", "/v1/audit-logs/archive"),
     ("POST", "/v1/audit-logs/accept-fork"),
+    ("PATCH", "/v1/catalog"),
     ("GET", "/v1/catalog/x/x"),
     ("PUT", "/v1/catalog/x/x"),
     ("DELETE", "/v1/catalog/x/x"),

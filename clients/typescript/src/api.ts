@@ -170,6 +170,8 @@ export interface paths {
         get: operations["get_catalog"];
         /** Put tools into the catalogue */
         put: operations["put_catalog"];
+        /** Say what calls of tools do to the world, and whose text they return */
+        patch: operations["patch_catalog"];
     };
     "/v1/catalog/tool/{tool}": {
         parameters: {
@@ -1857,6 +1859,29 @@ export interface components {
              */
             nextCursor?: string | null;
         };
+        /** @description What a person says of tools of the catalogue. */
+        MarkTools: {
+            /** @description By name. */
+            tools: {
+                [key: string]: components["schemas"]["ToolMarks"];
+            };
+        };
+        /** @description What a person says of a tool. A field that is left out stays as it is. */
+        ToolMarks: {
+            /** @description What its calls do to the world. */
+            consequence?: components["schemas"]["Consequence"];
+            /** @description Whether its results may hold text that strangers wrote: mail, pages, bills, tickets. */
+            foreign?: boolean;
+        };
+        /**
+         * @description What calls of a tool do to the world.
+         *
+         *     `none`: they only read. `discloses`: they read, but their arguments reach a stranger, as those of a web page do.
+         *     `reversible`: the agent's user can undo them. `irreversible`: they pay, send, delete, publish, or show what must
+         *     stay secret.
+         * @enum {string}
+         */
+        Consequence: "discloses" | "irreversible" | "none" | "reversible";
         /** @description A tool as an MCP server lists it. Fields that are not named here are ignored. */
         PutTool: {
             /** @description As in the path, or left out. */
@@ -3205,6 +3230,8 @@ export interface components {
             name: string;
             /** @description Whether it is in the catalogue; if not, it was seen in the log, or asked for by name. */
             catalogued: boolean;
+            /** @description What its calls do to the world, as a person says in the catalogue; null if nobody does. */
+            consequence: components["schemas"]["Consequence"] | null;
             /** @description The result of its calls. */
             status: components["schemas"]["ToolStatus"];
             /** @description Why every call is denied; null unless all are. */
@@ -3358,6 +3385,8 @@ export interface components {
             changed: string[];
             /** @description Names of tools that were removed. */
             removed: string[];
+            /** @description Names of tools whose schema or description changed, so that nothing holds any longer that a person said of     them. */
+            unmarked: string[];
         };
         /** @description A known tool. */
         CatalogToolView: {
@@ -3390,6 +3419,16 @@ export interface components {
             inputSchema?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description What its calls do to the world, as a person said; null if nobody has said, and it counts as     `irreversible`.
+             * @default null
+             */
+            consequence?: components["schemas"]["Consequence"] | null;
+            /**
+             * @description Whether its results may hold text that strangers wrote, as a person said; null if nobody has said, and it     counts as true.
+             * @default null
+             */
+            foreign?: boolean | null;
             /**
              * Format: date-time
              * @description When it was added to the catalogue; null if it is not in it.
@@ -3963,6 +4002,11 @@ export interface components {
             agentName?: string | null;
             /** @description The tool that the agent wants to call. */
             toolName: string;
+            /**
+             * @description What its calls do to the world, as a person says in the catalogue now; null if nobody does.
+             * @default null
+             */
+            consequence?: components["schemas"]["Consequence"] | null;
             /** @description The attempted action. */
             action: string;
             /** @description The call's parameters, secrets redacted: whole up to 16 KiB of JSON, otherwise as logged. */
@@ -5838,6 +5882,32 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["PutCatalog"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedCatalogView"];
+                };
+            };
+        };
+    };
+    patch_catalog: {
+        parameters: {
+            header?: {
+                /** @description The version of the catalogue, as its ETag showed it. If the current version is another one, nothing is changed and the answer is 412. `*` or left out: any version. */
+                "If-Match"?: string;
+                /** @description The reason of the change, for readers of the trail of changes. Encode characters beyond ASCII in UTF-8. */
+                "Change-Reason"?: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MarkTools"];
             };
         };
         responses: {

@@ -69,6 +69,7 @@ AGENT_TOOLS = {
         {
             "name": "payment.refund",
             "catalogued": True,
+            "consequence": "irreversible",
             "status": "conditional",
             "reason": None,
             "conditions": [

@@ -11,6 +11,7 @@ APPROVAL = {
     "agentId": AGENT,
     "agentName": "booking agent",
     "toolName": "payment.refund",
+    "consequence": "irreversible",
     "action": "authorize",
     "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
     "context": {"user": "ann", "session": "s-1"},

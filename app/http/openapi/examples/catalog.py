@@ -15,6 +15,14 @@ PUT_CATALOG = {
     "the result of tools/list": {"tools": [{"name": "payment.refund", **_TOOL}]},
     "the whole message": {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "payment.refund", **_TOOL}]}},
 }
+MARK_TOOLS = {
+    "what a person says of two tools": {
+        "tools": {
+            "payment.refund": {"consequence": "irreversible"},
+            "mail.read": {"consequence": "none", "foreign": True},
+        }
+    }
+}
 _RECORD = {
     "title": "Record 1",
     "description": None,
@@ -37,6 +45,8 @@ CATALOG_TOOL_VIEW = {
     "name": "payment.refund",
     "catalogued": True,
     **_TOOL,
+    "consequence": "irreversible",
+    "foreign": None,
     "createdAt": CREATED,
     "updatedAt": CHANGED,
     "version": 2,
@@ -47,4 +57,5 @@ CHANGED_CATALOG_VIEW = {
     "added": [],
     "changed": ["payment.refund"],
     "removed": [],
+    "unmarked": ["payment.refund"],
 }

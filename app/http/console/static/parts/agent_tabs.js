@@ -14,7 +14,7 @@ import { Empty, Later, Problem, Skeleton } from "./loading.js";
 import { Quota } from "./quota.js";
 import { useRead } from "./read.js";
 import { rulesInWords } from "./rule_words.js";
-import { Pill, Tag, Text, Value } from "./text.js";
+import { ConsequenceTag, Pill, Tag, Text, Value } from "./text.js";
 
 /** @param {{agent: Agent}} props */
 export function AgentTools({ agent }) {
@@ -38,7 +38,7 @@ export function AgentTools({ agent }) {
     <div class="list">${shown.map(
       (
         tool,
-      ) => html`<section class="item"><header><code><${Text} value=${tool.name} /></code><${Pill} is=${tool.status} />${!tool.catalogued && html`<${Tag} title="Known only from the log">not in the catalogue<//>`}
+      ) => html`<section class="item"><header><code><${Text} value=${tool.name} /></code><${Pill} is=${tool.status} />${!tool.catalogued && html`<${Tag} title="Known only from the log">not in the catalogue<//>`}<${ConsequenceTag} of=${tool.consequence} />
         <span class="spring"></span><a class="link small" href=${to("what-if", { agent: agent.alias ?? agent.id, tool: tool.name })}>What if…</a></header>
       ${tools.find(tool.name)?.description && html`<p class="muted"><${Text} value=${tools.find(tool.name)?.description} /></p>`}
       ${tool.reason && !tool.conditions.some((each) => tool.reason === `${each.policyName}: ${each.text}`) && html`<p><${Text} value=${tool.reason} /></p>`}

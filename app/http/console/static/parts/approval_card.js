@@ -10,7 +10,7 @@ import { to } from "../url.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Later, Problem } from "./loading.js";
 import { useRead } from "./read.js";
-import { isLong, Pill, Text, Time, Value } from "./text.js";
+import { ConsequenceTag, isLong, Pill, Text, Time, Value } from "./text.js";
 
 /** How long an approval may be kept from a person by a comparison that does not come. */
 const PATIENCE_MS = 20_000;
@@ -88,7 +88,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, w
   };
   const failed = compares && usual.error && !usual.data;
   return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} id=${`approval-${approval.id}`} tabindex="-1" ref=${card} style=${style}>
-    <header>${place && html`<span class="tag number">${place}</span>`}<h2 class="tool"><code><${Text} value=${approval.toolName} /></code></h2>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
+    <header>${place && html`<span class="tag number">${place}</span>`}<h2 class="tool"><code><${Text} value=${approval.toolName} /></code></h2>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<${ConsequenceTag} of=${approval.consequence} /><span class="spring"></span>
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
     <p class="asks"><b><${AgentName} id=${approval.agentId} named=${approval.agentName} link=${can("read", "policies")} /></b> asks: <${Text} value=${approval.reason} /></p>
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} named=${approval.policyName} link=${can("read", "policies")} />`}.</p>

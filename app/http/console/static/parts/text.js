@@ -78,5 +78,17 @@ export function Pill({ is, word }) {
   return html`<span class=${`pill ${is ?? "none"}`}>${word ?? (is ?? "none").replaceAll("_", " ")}</span>`;
 }
 
+/** @type {Record<string, string>} */
+export const CONSEQUENCES = {
+  none: "only reads",
+  discloses: "reads, and tells strangers what it asks",
+  reversible: "can be undone",
+  irreversible: "cannot be undone",
+};
+
+/** What calls of a tool do to the world, if a person has said so. @param {{of: string | null}} props */
+export const ConsequenceTag = ({ of }) =>
+  of && html`<span class=${`tag ${of === "irreversible" ? "warn" : ""}`}>${CONSEQUENCES[of]}</span>`;
+
 /** A quiet label. @param {{children: any, title?: string}} props */
 export const Tag = ({ children, title }) => html`<span class="tag" title=${title}>${children}</span>`;
