@@ -29,6 +29,7 @@ from app.consequences import Consequences, PolicyLint, PolicyWrites
 from app.explain.access_search import AccessSearch
 from app.explain.agent_history import AgentHistory
 from app.explain.agent_quotas import QuotaReader
+from app.explain.agent_trail import AgentTrail
 from app.explain.explained_entry import PastDecisions
 from app.explain.explainer import Explainer
 from app.explain.replay_jobs.processes import ReplayProcesses
@@ -149,6 +150,7 @@ class Explanations(Struct, frozen=True, kw_only=True):
     access_search: AccessSearch
     usual_calls: UsualCalls
     quota_reader: QuotaReader
+    agent_trail: AgentTrail
 
 
 class Log(Struct, frozen=True, kw_only=True):
@@ -356,6 +358,7 @@ def _services(
             access_search=AccessSearch(client, agents, cache, clock, pool),
             usual_calls=UsualCalls(audit, policies, pool),
             quota_reader=QuotaReader(client, cache, audit, clock, redactor.may_be_secret),
+            agent_trail=AgentTrail(client),
         ),
         log=Log(
             audit=audit,

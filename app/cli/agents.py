@@ -7,14 +7,17 @@ from typing import Any
 import click
 
 from app.cli.api import Api, on_api
+from app.cli.changes import CHANGE_HEADS, change_row
 from app.cli.completion import AGENT
 from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
-from app.cli.option_types import AgentAlias
-from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, asks_first, checked
+from app.cli.option_types import AgentAlias, Time, WholeNumber
+from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, Option, asks_first, checked, filters
 from app.cli.output import Shown, counted, print_record, print_table, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
 from app.model.catalog import Consequence
+from app.model.changes import HistorySpan, is_change_id
+from app.model.query_fields import MAX_PAGE
 from app.model.requests import AgentChanges, NewAgent
 from app.model.text import with_hidden_shown
 
@@ -288,3 +291,34 @@ def forget_remembered(api: Api, agent: str, reason: str) -> Shown:
     api.call("DELETE", f"{path}/remembered", reason=reason)
     yield {"forgotten": path.rpartition("/")[2]}
     click.echo(f"agent {path.rpartition('/')[2]} remembers nothing that was approved")
+
+
+@agents.command("history")
+@on_api
+@AGENT
+@filters(
+    HistorySpan,
+    from_ms=Option(kind=Time(), help="Only what was at or after this time: ISO 8601, a date, -24h."),
+    to_ms=Option(kind=Time(end=True), help="Only what was at or before this time; a date means its end."),
+)
+@click.option(
+    "--limit", type=WholeNumber(1, MAX_PAGE), default=100, show_default=True, help="The most changes to print."
+)
+@click.option("--before", help="Only changes before this one: the position that the last page ended with.")
+@shows
+def history(api: Api, agent: str, query: dict[str, Any], limit: int, before: str | None) -> Shown:
+    """Print what an agent's calls were answered, and what was changed meanwhile that concerned it, newest first."""
+    if before is not None and not is_change_id(before):
+        raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
+    found = api.get(f"{agent_path(api, agent)}/history", **query, limit=limit, cursor=before)
+    try:
+        yield found
+        counts = [(each["result"], each["code"] or "-", str(each["count"])) for each in found["counts"]]
+        print_table(("RESULT", "CODE", "CALLS"), counts, "No call was answered")
+        click.echo()
+        print_table(CHANGE_HEADS, [*map(change_row, found["changes"])], "Nothing that concerns it was changed")
+    finally:  # JSON ends at the yield, and the notes come after it, too
+        if found["nextCursor"] is not None:
+            click.echo(f"There are older changes: add --before {found['nextCursor']} for the next page", err=True)
+        if not found["complete"]:
+            click.echo("Older changes were not looked for: the trail is too long to be read so far back", err=True)

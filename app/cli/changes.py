@@ -16,6 +16,8 @@ from app.model.ids import uuid_of
 from app.model.query_fields import MAX_PAGE
 from app.model.text import with_hidden_shown
 
+CHANGE_HEADS = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
+
 
 @click.command("changes")
 @on_api
@@ -46,14 +48,14 @@ def changes(api: Api, query: dict[str, Any], limit: int, before: str | None) -> 
     changed = [*map(json.loads, page)]
     try:
         yield changed
-        heads = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
-        print_table(heads, [_row(each) for each in changed], "No change matches")
+        print_table(CHANGE_HEADS, [change_row(each) for each in changed], "No change matches")
     finally:  # JSON ends at the yield, and the note comes after it, too
         if older_than is not None:
             click.echo(f"There are older ones: add --before {older_than} for the next page", err=True)
 
 
-def _row(change: dict[str, Any]) -> tuple[str, ...]:
+def change_row(change: dict[str, Any]) -> tuple[str, ...]:
+    """A change as a row of a table with CHANGE_HEADS."""
     fields = change["after"] or {}
     shown = ", ".join(name for name in fields if name != "version") if change["kind"] == "updated" else "-"
     what = f"{change['resourceType']} {change['kind']}"

@@ -45,7 +45,7 @@ class AgentHistory:
         keyspace = Keyspace(workspace_id)
         groups: frozenset[str] = frozenset()
         for _ in range(ATTEMPTS):
-            agents, policies, newest = await self._present(keyspace, agent_id, groups)
+            agents, policies, newest = await read_present(self._client, keyspace, agent_id, groups)
             groups = groups.union(*(agent.groups for agent in agents))
             past = Past(agents, await policies_of(policies, self._pool, workspace_id))
             walk = _Walk(agent_id, past, groups, self._kept)
@@ -62,31 +62,32 @@ class AgentHistory:
             groups = walk.groups  # the policies of these groups are needed, too
         return contended()
 
-    async def _present(
-        self, keyspace: Keyspace, agent_id: str, groups: frozenset[str]
-    ) -> tuple[list[Agent], _Records, str | None]:
-        """The agent, every policy that may govern it, and the newest change, as one snapshot.
 
-        groups: former groups of the agent, in addition to its current ones.
-        """
-        expected: list[str] = []
-        for _ in range(ATTEMPTS):
-            indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
-            indexes += [keyspace.group_policies(group_digest(name)) for name in sorted(groups)]
-            record, newest, *rest = await self._client.read_snapshot(
-                ("HGETALL", keyspace.agent(agent_id)),
-                ("XREVRANGE", keyspace.changes, "+", "-", "COUNT", 1),
-                *(("ZRANGE", index, 0, -1) for index in indexes),
-                *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
-            )
-            agents = [agent_of(as_record(record))] if record else []
-            missing = {name for agent in agents for name in agent.groups} - groups
-            ids = [policy_id for index in rest[: len(indexes)] for policy_id in index]
-            if not missing and sorted(ids) == sorted(expected):
-                records = [as_record(each) for each in rest[len(indexes) :]]
-                return agents, records, newest[0][0] if newest else None
-            groups, expected = groups | missing, ids
-        return contended()
+async def read_present(
+    client: Client, keyspace: Keyspace, agent_id: str, groups: frozenset[str]
+) -> tuple[list[Agent], _Records, str | None]:
+    """The agent, every policy that may govern it, and the newest change, as one snapshot.
+
+    groups: former groups of the agent, in addition to its current ones.
+    """
+    expected: list[str] = []
+    for _ in range(ATTEMPTS):
+        indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
+        indexes += [keyspace.group_policies(group_digest(name)) for name in sorted(groups)]
+        record, newest, *rest = await client.read_snapshot(
+            ("HGETALL", keyspace.agent(agent_id)),
+            ("XREVRANGE", keyspace.changes, "+", "-", "COUNT", 1),
+            *(("ZRANGE", index, 0, -1) for index in indexes),
+            *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
+        )
+        agents = [agent_of(as_record(record))] if record else []
+        missing = {name for agent in agents for name in agent.groups} - groups
+        ids = [policy_id for index in rest[: len(indexes)] for policy_id in index]
+        if not missing and sorted(ids) == sorted(expected):
+            records = [as_record(each) for each in rest[len(indexes) :]]
+            return agents, records, newest[0][0] if newest else None
+        groups, expected = groups | missing, ids
+    return contended()
 
 
 class _Walk:

@@ -99,7 +99,7 @@ def _actor_in(text: str) -> str:
 def _cursor_in(text: str) -> str:
     require_text(text, MAX_NAME)
     if not is_change_id(text):
-        raise ValueError("must be the X-Next-Cursor of another page")
+        raise ValueError("must be the cursor of the next page, as another page says it")
     return text
 
 
@@ -140,6 +140,45 @@ class ChangeQuery(ChangeFilters, frozen=True):
 
     limit: PageLimit = 100
     older_than: Annotated[str, Spelled(_cursor_in, _CURSOR)] | None = field(name="cursor", default=None)
+
+
+class HistorySpan(QueryFields, frozen=True):
+    """The span of time of an agent's history.
+
+    from_ms: Only what was at or after this time; without an offset it is UTC, and a date means its start.
+    to_ms: Only what was at or before this time; a date means its end.
+    """
+
+    from_ms: TimeMs | None = field(name="from", default=None)
+    to_ms: EndMs | None = field(name="to", default=None)
+
+    def __post_init__(self) -> None:
+        require_span(self.from_ms, self.to_ms)
+
+
+class HistoryQuery(HistorySpan, frozen=True):
+    """The span of an agent's history, and which of its changes to return.
+
+    limit: The most changes to return.
+    older_than: The `nextCursor` of the page before: pages chained by it neither repeat nor skip a change.
+    """
+
+    limit: PageLimit = 100
+    older_than: Annotated[str, Spelled(_cursor_in, _CURSOR)] | None = field(name="cursor", default=None)
+
+    def takes(self, change_id: str) -> bool:
+        """True if a change with this id is in the span and on this page or a later one."""
+        place = _place(change_id)
+        return (
+            (self.from_ms is None or place[0] >= self.from_ms)
+            and (self.to_ms is None or place[0] <= self.to_ms)
+            and (self.older_than is None or place < _place(self.older_than))
+        )
+
+
+def _place(change_id: str) -> tuple[int, int]:
+    time_ms, _, number = change_id.partition("-")
+    return int(time_ms), int(number)
 
 
 class ChangePage(Struct, frozen=True):

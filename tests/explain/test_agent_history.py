@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, VersionNotKept
+from app.explain.agent_trail import AgentTrail
 from app.model.agents import AgentStatus
-from app.model.changes import ChangeQuery
+from app.model.changes import ChangeQuery, HistoryQuery
 from app.model.policies import (
     WORKSPACE,
     Owner,
@@ -166,6 +167,43 @@ async def test_at_every_entry_the_history_matches_the_store_at_that_time(past, s
             assert evaluation_order(replace(each, updated_ms=0) for each in span.policies) == [
                 off_in_shadow(each) for each in policies
             ]
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["the agent is there", "the agent is gone"])
+async def test_a_change_concerns_an_agent_if_it_is_of_what_governed_it_before_or_after(past, seed, is_deleted):
+    """The agent itself, or a policy that the store lists for it on either side of the change; and nothing else."""
+    rng = random.Random(seed)
+    changes, trail = Changes(past.client), AgentTrail(past.client)
+    others = (await past.agents.create(past.workspace_id, "others", None, by=BY)).id
+    agent_id = (await past.agents.create(past.workspace_id, "a", None, groups=["crew"], by=BY)).id
+
+    async def governing():
+        try:
+            governed = await past.agents.load(past.workspace_id, agent_id)
+        except AgentNotFound:
+            return {agent_id}
+        return {agent_id, *(policy.id for policy in governed.policies)}
+
+    expected, seen = [agent_id], 2
+    before = await governing()
+    for step in range(60):
+        if step == 59 and is_deleted:
+            await past.agents.delete(past.workspace_id, agent_id, by=BY)
+        else:
+            await change_something(past, rng, agent_id, others)
+        after = await governing()
+        found = (await changes.query(past.workspace_id, ChangeQuery(limit=1000))).changes
+        expected += [
+            each.resource_id for each in found[: len(found) - seen][::-1] if each.resource_id in before | after
+        ]
+        before, seen = after, len(found)
+    concerning = await trail.query(past.workspace_id, agent_id, HistoryQuery(limit=1000))
+    assert [each.resource_id for each in concerning.changes][::-1] == expected
+    assert len(expected) < seen
+    assert concerning.complete
+    short = await AgentTrail(past.client, read_max_bytes=1).query(past.workspace_id, agent_id, HistoryQuery())
+    assert not short.complete
 
 
 async def test_changes_without_an_entry_number_are_compared_by_time(client, past):

@@ -163,7 +163,7 @@ def test_an_id_is_the_same_in_upper_case(tenant):
 def test_an_invented_cursor_of_the_trail_is_refused(tenant, cursor):
     """The store has no stream id 0-0, and would answer it with an error of its own."""
     answer = tenant.admin.get("/v1/changes", params={"cursor": cursor})
-    refused(answer, "cursor", "must be the X-Next-Cursor of another page")
+    refused(answer, "cursor", "must be the cursor of the next page, as another page says it")
 
 
 def test_the_greatest_cursor_is_a_cursor(tenant):

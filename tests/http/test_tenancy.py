@@ -57,6 +57,7 @@ ROWS = {
     ("POST", "/v1/policies/test"): {"body agent_id": AGENT},
     ("POST", "/v1/policies/compare"): {"body agent_id": AGENT},
     ("GET", "/v1/agents/{agent_id}/bounds"): {"path agent_id": AGENT},
+    ("GET", "/v1/agents/{agent_id}/history"): {"path agent_id": AGENT},
     ("GET", "/v1/policies"): {"query agent_id": AGENT},
     ("GET", "/v1/policies/{policy_id}"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("PATCH", "/v1/policies/{policy_id}"): {"path policy_id": POLICY, "query agent_id": AGENT},

@@ -52,6 +52,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("POST", "/v1/policies/test"),
     ("POST", "/v1/policies/compare"),
     ("GET", "/v1/agents/x/bounds"),
+    ("GET", "/v1/agents/x/history"),
     ("GET", "/v1/audit-logs/archive"),
     ("POST", "/v1/audit-logs/accept-fork"),
     ("PATCH", "/v1/catalog"),

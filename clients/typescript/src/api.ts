@@ -135,6 +135,12 @@ export interface paths {
         /** Change an agent */
         patch: operations["patch_agents_agent"];
     };
+    "/v1/agents/{agent_id}/history": {
+        parameters: {
+        };
+        /** Read what an agent's calls were answered, and what was changed meanwhile */
+        get: operations["get_agents_agent_history"];
+    };
     "/v1/agents/{agent_id}/quotas": {
         parameters: {
         };
@@ -3160,6 +3166,91 @@ export interface components {
              */
             decisionId: string;
         };
+        /** @description What an agent's calls were answered in a span of time, and what was changed meanwhile. */
+        AgentHistory: {
+            /**
+             * Format: uuid
+             * @description The agent.
+             */
+            agentId: string;
+            /** @description Its decisions by result and code, the most frequent of each result first. */
+            counts: components["schemas"]["AnsweredCount"][];
+            /** @description The changes that concerned it, newest first. */
+            changes: components["schemas"]["Change"][];
+            /** @description The `cursor` of the next page of changes; null on the last page. */
+            nextCursor: string | null;
+            /** @description Whether the trail was read as far back as the span asks; if not, older changes are missing. */
+            complete: boolean;
+        };
+        /** @description How many calls got a result for one reason. */
+        AnsweredCount: {
+            /** @description The result. */
+            result: components["schemas"]["Result"];
+            /** @description Why, as the decisions' `code`; null: the entry has none. */
+            code: string | null;
+            /** @description How many. */
+            count: number;
+        };
+        /** @description One change as the trail keeps it. Entries never change. */
+        Change: {
+            /** @description Its place in the trail: it sorts by time. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was made, by the store's clock.
+             */
+            timestamp: string;
+            /** @description The API key or session that made it, or, of a sign-in with the identity provider, the person; `console`: made with `remit` or by a setting, without a key; `breaker`: a denial breaker suspended an agent. */
+            actorId: string;
+            /** @description The name of the key or of who had signed in, at that time, or `console` or `breaker`. */
+            actorName: string;
+            /** @description What was done; revoking a key is deleting it. */
+            kind: components["schemas"]["ChangeKind"];
+            /** @description The type of thing that changed. */
+            resourceType: components["schemas"]["ResourceType"];
+            /**
+             * Format: uuid
+             * @description Its id; for the catalogue and for signed checkpoints, the workspace's.
+             */
+            resourceId: string;
+            /** @description The changed fields with their old values; for a deletion all fields, for a creation null. For the catalogue, the changed tools by name. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The same fields with their new values; for a creation all fields, for a deletion null. */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** @description For agents and policies: the number of the newest audit entry then. Every later entry was decided with the change in effect. */
+            sequence?: number;
+            /** @description The reason given for it; left out if none was given. */
+            reason?: string;
+            /** @description Of a change made in a session: `console` = in a browser; `cli` = with a program; otherwise left out. */
+            via?: components["schemas"]["Via"];
+            /**
+             * Format: uuid
+             * @description Who had signed in with the identity provider and made it, the same at every sign-in; otherwise left out.
+             */
+            person?: string;
+            /** @description The breaker that made the change, and the decision that filled it; left out if it was not a breaker. */
+            tripped?: components["schemas"]["Trip"];
+        };
+        /**
+         * @description What was done. A key that was revoked has been deleted.
+         * @enum {string}
+         */
+        ChangeKind: "created" | "deleted" | "updated";
+        /**
+         * @description What kind of thing was changed.
+         * @enum {string}
+         */
+        ResourceType: "agent" | "api_key" | "catalog" | "checkpoint" | "issuer" | "policy" | "request" | "session" | "webhook" | "workload";
+        /**
+         * @description How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), with a `key`, or in
+         *     `slack`, where whoever has signed in elsewhere decides.
+         * @enum {string}
+         */
+        Via: "cli" | "console" | "key" | "slack";
         /** @description How full an agent's limits are. */
         AgentQuotas: {
             /** @description The agent. */
@@ -3593,12 +3684,6 @@ export interface components {
              */
             person?: string;
         };
-        /**
-         * @description How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), with a `key`, or in
-         *     `slack`, where whoever has signed in elsewhere decides.
-         * @enum {string}
-         */
-        Via: "cli" | "console" | "key" | "slack";
         /** @description One line of the answer; each has one of these fields. */
         ReplayLine: {
             /** @description How far it has come; about once a second. */
@@ -4221,60 +4306,6 @@ export interface components {
             /** @description How often they had it. */
             count: number;
         };
-        /** @description One change as the trail keeps it. Entries never change. */
-        Change: {
-            /** @description Its place in the trail: it sorts by time. */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When it was made, by the store's clock.
-             */
-            timestamp: string;
-            /** @description The API key or session that made it, or, of a sign-in with the identity provider, the person; `console`: made with `remit` or by a setting, without a key; `breaker`: a denial breaker suspended an agent. */
-            actorId: string;
-            /** @description The name of the key or of who had signed in, at that time, or `console` or `breaker`. */
-            actorName: string;
-            /** @description What was done; revoking a key is deleting it. */
-            kind: components["schemas"]["ChangeKind"];
-            /** @description The type of thing that changed. */
-            resourceType: components["schemas"]["ResourceType"];
-            /**
-             * Format: uuid
-             * @description Its id; for the catalogue and for signed checkpoints, the workspace's.
-             */
-            resourceId: string;
-            /** @description The changed fields with their old values; for a deletion all fields, for a creation null. For the catalogue, the changed tools by name. */
-            before: {
-                [key: string]: unknown;
-            } | null;
-            /** @description The same fields with their new values; for a creation all fields, for a deletion null. */
-            after: {
-                [key: string]: unknown;
-            } | null;
-            /** @description For agents and policies: the number of the newest audit entry then. Every later entry was decided with the change in effect. */
-            sequence?: number;
-            /** @description The reason given for it; left out if none was given. */
-            reason?: string;
-            /** @description Of a change made in a session: `console` = in a browser; `cli` = with a program; otherwise left out. */
-            via?: components["schemas"]["Via"];
-            /**
-             * Format: uuid
-             * @description Who had signed in with the identity provider and made it, the same at every sign-in; otherwise left out.
-             */
-            person?: string;
-            /** @description The breaker that made the change, and the decision that filled it; left out if it was not a breaker. */
-            tripped?: components["schemas"]["Trip"];
-        };
-        /**
-         * @description What was done. A key that was revoked has been deleted.
-         * @enum {string}
-         */
-        ChangeKind: "created" | "deleted" | "updated";
-        /**
-         * @description What kind of thing was changed.
-         * @enum {string}
-         */
-        ResourceType: "agent" | "api_key" | "catalog" | "checkpoint" | "issuer" | "policy" | "request" | "session" | "webhook" | "workload";
         /** @description A new key: `key` is the raw key, shown only here. */
         CreatedApiKey: {
             /**
@@ -5717,6 +5748,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentView"];
+                };
+            };
+        };
+    };
+    get_agents_agent_history: {
+        parameters: {
+            query?: {
+                /** @description Only what was at or after this time; without an offset it is UTC, and a date means its start. */
+                from?: string;
+                /** @description Only what was at or before this time; a date means its end. */
+                to?: string;
+                /** @description The most changes to return. */
+                limit?: number;
+                /** @description The `nextCursor` of the page before: pages chained by it neither repeat nor skip a change. */
+                cursor?: string;
+            };
+            path: {
+                agent_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentHistory"];
                 };
             };
         };

@@ -42,6 +42,7 @@ declare global {
   type Access = Schemas["ToolAccess"];
   type Condition = Schemas["ToolCondition"];
   type Change = Loose<Schemas["Change"], "before" | "after">;
+  type AgentHistory = Schemas["AgentHistory"];
   type Fork = Schemas["Fork"];
   type Webhook = Schemas["WebhookView"];
   type Delivery = Schemas["DeliveryView"];

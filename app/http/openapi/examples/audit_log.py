@@ -170,3 +170,13 @@ COUNTS = {
     "from": "2026-11-20T12:00:00.000Z",
     "stepSeconds": 3600,
 }
+AGENT_HISTORY = {
+    "agentId": AGENT,
+    "counts": [
+        {"result": "allowed", "code": "allowed", "count": 1100},
+        {"result": "denied", "code": "parameter_invalid", "count": 55},
+    ],
+    "changes": [CHANGE],
+    "nextCursor": None,
+    "complete": True,
+}

@@ -1,6 +1,6 @@
 // The tabs of an agent's page.
 import "../styles.js";
-import { all, get } from "../api.js";
+import { get } from "../api.js";
 import { useFeed } from "../decisions_feed.js";
 import { governing } from "../governing.js";
 import { policies, tools } from "../names.js";
@@ -8,7 +8,6 @@ import { can } from "../session.js";
 import { duration } from "../time.js";
 import { param, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { ChangeList } from "./changes.js";
 import { Entries } from "./entries.js";
 import { Empty, Later, Problem, Skeleton } from "./loading.js";
 import { Quota } from "./quota.js";
@@ -136,12 +135,4 @@ export function AgentDecisions({ agent }) {
     <${Entries} tall agent=${false} entries=${feed.entries} all=${false} selected=${entry} open=${(/** @type {Entry} */ row) => setParams({ entry: row.id }, {})} end=${() => feed.older()} loading=${feed.reading}
       empty=${html`<${Empty} icon="decisions" title="It has not asked for anything yet" />`} />
     ${entry && html`<${Later} load=${() => import("./why.js")} name="Why" id=${entry} close=${() => setParams({ entry: null })} />`}`;
-}
-
-/** @param {{agent: Agent}} props */
-export function AgentChanges({ agent }) {
-  const read = useRead(`changes ${agent.id}`, () => all("/v1/changes", { resource_id: agent.id, limit: 100 }, 100));
-  if (!can("audit")) return html`<p class="muted">You need the scope admin or audit to see changes.</p>`;
-  if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
-  return read.data ? html`<${ChangeList} changes=${read.data} />` : html`<${Skeleton} />`;
 }

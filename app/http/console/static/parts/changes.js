@@ -79,9 +79,9 @@ export function Latest() {
   return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><span><b><${Text} value=${each.actorName} /></b> ${done(each)} <${Text} value=${nameOf(each)} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }
 
-/** @param {{changes: Change[]}} props */
-export function ChangeList({ changes }) {
-  if (!changes.length) return html`<${Empty} icon="changes" title="Nothing matches" />`;
+/** @param {{changes: Change[], empty?: string}} props */
+export function ChangeList({ changes, empty = "Nothing matches" }) {
+  if (!changes.length) return html`<${Empty} icon="changes" title=${empty} />`;
   return html`<ol class="timeline">${changes.map((each) => html`<${One} change=${each} key=${each.id} />`)}</ol>`;
 }
 

@@ -4,7 +4,7 @@ import { ask, get } from "../api.js";
 import { approvals } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { agents, policies, PolicyName } from "../names.js";
-import { AgentChanges, AgentDecisions, AgentLimits, AgentPolicies, AgentTools } from "../parts/agent_tabs.js";
+import { AgentDecisions, AgentLimits, AgentPolicies, AgentTools } from "../parts/agent_tabs.js";
 import { Confirm } from "../parts/confirm.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
@@ -24,7 +24,11 @@ const TABS = {
   limits: ["Limits", AgentLimits],
   policies: ["Policies", AgentPolicies],
   decisions: ["Decisions", AgentDecisions],
-  changes: ["Changes", AgentChanges],
+  changes: [
+    "Changes",
+    (/** @type {{agent: Agent}} */ { agent }) =>
+      html`<${Later} load=${() => import("../parts/agent_history.js")} name="AgentHistory" agent=${agent} />`,
+  ],
 };
 
 /** @param {{id: string}} props */
