@@ -12,6 +12,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.errors import Detail, Invalid
 from app.model.actors import ChangedBy
 from app.model.api_keys import Scope
+from app.model.catalog import Consequence
 from app.model.identity_provider import GroupScopes
 from app.model.policies import (
     WORKSPACE,
@@ -274,4 +275,5 @@ def known_tools(listing: Listing) -> KnownTools:
     """
     tools = listing.catalog.tools
     schemas = {name: bytes(tool.input_schema) for name, tool in tools.items() if bytes(tool.input_schema) != b"null"}
-    return KnownTools(listing.names if tools and listing.has_all_seen else (), schemas)
+    irreversible = (name for name, tool in tools.items() if tool.consequence is Consequence.IRREVERSIBLE)
+    return KnownTools(listing.names if tools and listing.has_all_seen else (), schemas, irreversible)

@@ -67,6 +67,21 @@ def test_a_policy_is_compared_with_the_catalogue(store, replica):
     tenant.close()
 
 
+def test_a_grant_of_what_cannot_be_undone_is_warned_about_once_a_person_said_so(store, replica):
+    """Not before, however the server calls it."""
+    tenant = Tenant(store.url, replica)
+    agent = tenant.new_agent()["id"]
+    tool = {"name": "mail.send", "annotations": {"destructiveHint": True}}
+    tenant.admin.put("/v1/catalog", json={"tools": [tool]})
+    body = {"agent_id": agent, "name": "mails", "rules": [{"type": "tool_grant", "tools": ["mail.*"]}]}
+    made = tenant.admin.post("/v1/policies", json=body)
+    assert told(made, 201) == []
+    tenant.admin.patch("/v1/catalog", json={"tools": {"mail.send": {"consequence": "irreversible"}}})
+    again = tenant.admin.patch(f"/v1/policies/{made.json()['id']}", json={"name": "sends mail"})
+    assert told(again) == [("irreversible_unasked", "$.rules[0].tools")]
+    tenant.close()
+
+
 def test_groups_and_the_workspace_count_for_an_agent_and_each_for_itself(tenant):
     """An agent's policy is judged with the workspace's guardrail and its group's policy."""
     guard = {"kind": "guardrail", "name": "g", "rules": [READS]}

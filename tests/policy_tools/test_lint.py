@@ -652,6 +652,7 @@ def test_where_no_tool_is_known_a_prefix_that_ends_in_a_letter_is_a_name(pattern
 def test_every_warning_code_has_a_policy_that_causes_it():
     """A warning that nothing causes would be an empty promise."""
     elsewhere = {Code.TOO_MUCH_TO_COMPARE, Code.MANAGED_ELSEWHERE, Code.NOBODY_CAN_APPROVE, Code.GROUP_CANNOT_APPROVE}
+    elsewhere |= {Code.IRREVERSIBLE_UNASKED}
     assert {code for _, (code, _) in EARNED.values()} | elsewhere == set(Code)
 
 
@@ -685,6 +686,63 @@ def test_what_a_pattern_covers_among_many_is_what_it_covers_one_by_one():
     known = KnownTools(names)
     for pattern in ("a", "a.*", "a*", "*", "b", "b*", "a.b", "a.b.*", "c", "c*"):
         assert sorted(known.covered(pattern)) == sorted(name for name in names if covers([pattern], name)), pattern
+
+
+UNDOABLE = KnownTools(irreversible=["refund.create", "refund.delete"])
+"""What a person said of two tools; nothing else is known."""
+ALL_ASK = {**ASK, "tools": ["refund.*"]}
+UNASKED = {
+    "alone": ([policy(GRANT)], 0),
+    "by an allowlist": ([policy(ALLOW)], 0),
+    "by name, after what only reads": ([policy({**GRANT, "tools": ["t"]}, {**GRANT, "tools": ["refund.create"]})], 1),
+    "one of two": ([policy(GRANT, ASK)], 0),
+    "beside a limit of other tools": ([policy(GRANT), policy(limit("t"), kind="guardrail")], 0),
+    "beside a breaker": ([policy(GRANT, breaker(20))], 0),
+    "beside another grant": ([policy(GRANT), policy({**GRANT, "when": {"context": {"a": {"enum": [1]}}}})], 0),
+    "above what asks": ([policy(GRANT, priority=9), policy(ALL_ASK, name="low")], 0),
+    "beside what asks in shadow": ([policy(GRANT), structs.replace(policy(ALL_ASK), mode=PolicyMode.SHADOW)], 0),
+    "beside what asks and is disabled": ([policy(GRANT), policy(ALL_ASK, enabled=False)], 0),
+}
+
+
+@pytest.mark.parametrize("name", UNASKED)
+def test_a_tool_that_cannot_be_undone_is_not_granted_unasked(name):
+    """The warning is at the rule that grants it."""
+    policies, index = UNASKED[name]
+    assert (Code.IRREVERSIBLE_UNASKED, f"$.rules[{index}].tools") in found(*policies, known_tools=UNDOABLE)
+    assert Code.IRREVERSIBLE_UNASKED not in [code for code, _ in found(*policies, known_tools=KNOWN)]
+
+
+BINDING = {
+    "another tool": [policy({**GRANT, "tools": ["refund.list"]})],
+    "asked in the policy": [policy(GRANT, ALL_ASK)],
+    "asked by a guardrail": [policy(GRANT), policy(ALL_ASK, kind="guardrail")],
+    "asked beside it": [policy(GRANT), policy(ALL_ASK, name="beside")],
+    "asked above it": [policy(GRANT), policy(ALL_ASK, name="above", priority=9)],
+    "limited": [policy(GRANT), policy(limit("*"), kind="guardrail")],
+    "constrained": [policy(GRANT, {**constrained("amount", min=1, max=5), "tools": ["refund.*"]})],
+    "granted on a condition": [policy({**GRANT, "when": {"parameters": {"amount": {"max": 5}}}})],
+    "denied": [policy(GRANT, {**DENY, "tools": ["refund.*"]})],
+    "outside the fence of a guardrail": [
+        policy(GRANT),
+        policy({"type": "tool_allowlist", "tools": ["refund.list"]}, kind="guardrail"),
+    ],
+    "in a guardrail's fence alone": [policy(ALLOW, kind="guardrail")],
+    "disabled": [policy(GRANT, enabled=False)],
+}
+
+
+@pytest.mark.parametrize("name", BINDING)
+def test_a_tool_that_cannot_be_undone_may_be_granted_if_something_binds_it(name):
+    """A rule that asks, limits, constrains or denies, where it decides together with the grant or before it."""
+    assert Code.IRREVERSIBLE_UNASKED not in [code for code, _ in found(*BINDING[name], known_tools=UNDOABLE)]
+
+
+def test_the_warning_names_the_first_tool_that_cannot_be_undone_and_says_how_many_more():
+    """And what would be right."""
+    [warning] = lint_policies([policy(GRANT)], UNDOABLE)[0]
+    assert warning.message.startswith('calls of "refund.create" and 1 more cannot be undone, and no rule asks')
+    assert warning.message.endswith("cover them with an approval_required, a rate_limit or a parameter_constraint, too")
 
 
 def test_shadow_policies_are_linted_with_enforced_ones_but_not_the_reverse():

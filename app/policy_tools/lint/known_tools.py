@@ -8,10 +8,11 @@ import msgspec
 from msgspec import UNSET
 
 from app.language.value_paths import ANYWHERE
+from app.model.policies import Policy
 from app.model.quotas import Budget
-from app.model.rules import PolicyRule
+from app.model.rules import PolicyRule, ToolAllowlist, ToolGrant
 from app.pdp.call_schemas import segments_of
-from app.policy_tools.lint.together import Comparisons
+from app.policy_tools.lint.together import Comparisons, Together
 from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 _SHOWN = 5
@@ -22,11 +23,18 @@ _UNKNOWN = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "addit
 class KnownTools:
     """Names in the log or the catalogue, and the JSON of the schemas that the catalogue has for some of them.
 
-    Without names nothing is known, so nothing is suspect.
+    Without names nothing is known, so nothing is suspect. irreversible: the tools of which a person said that their
+    calls cannot be undone.
     """
 
-    def __init__(self, names: Iterable[str] = (), schemas: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        schemas: Mapping[str, bytes] | None = None,
+        irreversible: Iterable[str] = (),
+    ) -> None:
         self._names = sorted(set(names))
+        self._irreversible = sorted(irreversible)
         self._schemas = schemas or {}
         self._read: dict[str, Any] = {}
 
@@ -35,14 +43,11 @@ class KnownTools:
 
     def covered(self, pattern: str) -> Sequence[str]:
         """The names that the pattern covers."""
-        prefix = pattern.removesuffix("*")
-        start = bisect_left(self._names, prefix)
-        if prefix == pattern:
-            return self._names[start : start + 1] if pattern in self._names[start : start + 1] else ()
-        # Names with the prefix sort right after it.
-        start += self._names[start : start + 1] == [prefix]
-        end = bisect_left(self._names, True, start, key=lambda name: not name.startswith(prefix))
-        return self._names[start:end]
+        return _covered(self._names, pattern)
+
+    def irreversible(self, pattern: str) -> Sequence[str]:
+        """Those that the pattern covers and whose calls cannot be undone."""
+        return _covered(self._irreversible, pattern)
 
     def schema(self, name: str) -> Any:
         """The schema of the tool's parameters in the catalogue, or None."""
@@ -53,6 +58,43 @@ class KnownTools:
 
 
 NOTHING_KNOWN = KnownTools()
+
+
+def _covered(names: Sequence[str], pattern: str) -> Sequence[str]:
+    """The names that the pattern covers, of sorted ones."""
+    prefix = pattern.removesuffix("*")
+    start = bisect_left(names, prefix)
+    if prefix == pattern:
+        return names[start : start + 1] if pattern in names[start : start + 1] else ()
+    # Names with the prefix sort right after it.
+    start += names[start : start + 1] == [prefix]
+    end = bisect_left(names, True, start, key=lambda name: not name.startswith(prefix))
+    return names[start:end]
+
+
+def unasked_warnings(policy: Policy, known: KnownTools, together: Together) -> Iterator[PolicyWarning]:
+    """Tools that cannot be undone, in a grant: nothing asks a person about their calls, limits or constrains them."""
+    bound = together.bound(policy.priority)
+    fences = [rule for _, rule in (*together.guarding, *together.tiers[policy.priority]) if rule.is_always]
+    for index, rule in enumerate(policy.rules):
+        if not isinstance(rule, ToolGrant | ToolAllowlist) or not rule.is_always:
+            continue
+        tools = dict.fromkeys(name for pattern in rule.tools for name in known.irreversible(pattern))
+        together.comparisons.spend(len(tools) * (bound.steps + len(fences)))
+        unasked = [
+            name
+            for name in tools
+            if bound.covering(name) is None
+            and all(together.comparisons.tools(fence).covering(name) is not None for fence in fences)
+        ]
+        if unasked:
+            more = f" and {len(unasked) - 1} more" if unasked[1:] else ""
+            message = (
+                f'calls of "{unasked[0]}"{more} cannot be undone, and no rule asks a person about them, limits or '
+                f"constrains them; cover {'them' if more else 'it'} with an approval_required, a rate_limit or a "
+                "parameter_constraint, too"
+            )
+            yield PolicyWarning(Code.IRREVERSIBLE_UNASKED, f"$.rules[{index}].tools", message)
 
 
 def parameter_warnings(

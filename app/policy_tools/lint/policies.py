@@ -19,7 +19,7 @@ from app.model.rules import (
     ToolGrant,
 )
 from app.model.sequences import covers
-from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
+from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings, unasked_warnings
 from app.policy_tools.lint.overlaps import Patterns
 from app.policy_tools.lint.rules import (
     breaker_warnings,
@@ -103,6 +103,7 @@ def _warnings(
             yield from islice(against_lower_tiers(policy, together), _MOST_OTHERS)
             yield from below_what_always_decides(policy, together)
             yield from islice(shadowing_allowlists(policy, together), _MOST_OTHERS)
+            yield from unasked_warnings(policy, known_tools, together)
     if policy.enabled:
         yield from breaker_warnings(policy, together)
         yield from descriptive_warnings(policy, together)

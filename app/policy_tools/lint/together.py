@@ -93,6 +93,7 @@ class Together:
         self.comparisons = comparisons
         self.policies = policies
         self._denied: dict[float, tuple[Patterns, dict[str, str]]] = {}
+        self._bound: dict[int, Patterns] = {}
 
     @cached_property
     def grants(self) -> dict[int, list[Policy]]:
@@ -138,6 +139,22 @@ class Together:
             for _, rule in rules_of(policy, TimeBased):
                 found.setdefault(_encode(rule.time_window), []).append((policy, rule))
         return found
+
+    def bound(self, priority: int) -> Patterns:
+        """The tools whose calls a rule of a guardrail, or of a grant of this priority or above, asks about, limits or
+        constrains.
+        """
+        if priority not in self._bound:
+            above = (policy for at, tier in self.grants.items() if at >= priority for policy in tier)
+            binding = [
+                rule
+                for policy in (*self.guardrails, *above)
+                for rule in policy.rules
+                if not isinstance(rule, ToolGrant | ToolAllowlist | DenialCounted)
+            ]
+            self.comparisons.spend(sum(len(rule.tools) for rule in binding))
+            self._bound[priority] = Patterns(tool for rule in binding for tool in rule.tools)
+        return self._bound[priority]
 
     def denied(self, policy: Policy) -> tuple[Patterns, dict[str, str]]:
         """What guardrails and, for a grant, those of its tier and above deny in every call, and the policy of each."""

@@ -11,6 +11,7 @@ class Code(StrEnum):
     GRANTS_BY_RESTRICTION = "grants_by_restriction"
     GRANTS_BY_TRICK = "grants_by_trick"
     ALLOWS_EVERYTHING = "allows_everything"
+    IRREVERSIBLE_UNASKED = "irreversible_unasked"
     SILENCES_BELOW = "silences_below"
     NEVER_DECIDES = "never_decides"
     ALLOWLISTS_DISJOINT = "allowlists_disjoint"
