@@ -1,0 +1,214 @@
+"""Policies from observed calls and what a person has said about the tools."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from app.model.proposals import ProposedValue, Reads, RuleEvidence
+from app.propose.bounded import Asks, Bounded, bounded
+from app.propose.observed import ObservedCall, by_tool, most_sessions_a_day, units_of, when
+from app.propose.seen import Steps, is_sayable, name_of, texts_of
+
+_SESSIONS_A_DAY = 300
+"""With more, the order of calls is not asked for: the rule looks back on a thousand sessions of an agent."""
+
+
+class Marks(NamedTuple):
+    """What a person said about a tool: what its calls do, and whether strangers wrote its results. None: not said."""
+
+    consequence: str | None = None
+    foreign: bool | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """True unless a person said that it is not."""
+        return self.foreign is not False
+
+
+UNMARKED = Marks()
+
+
+class KnownTool(NamedTuple):
+    """A tool of the catalogue: its marks, and the JSON Schema of its parameters."""
+
+    marks: Marks = UNMARKED
+    schema: Mapping[str, Any] | None = None
+
+
+class Proposed(Struct, frozen=True, kw_only=True):
+    """The policies as a file has them, and what each rule was made from.
+
+    free, disclosing, bounded: the tools that each is granted. asking: why each other tool that was called asks.
+    unseen: tools of the catalogue that were not called; they ask. unknown: tools that were called and are not in the
+    catalogue; no policy is about them.
+    """
+
+    policies: list[dict[str, Any]]
+    evidence: list[RuleEvidence]
+    free: list[str]
+    disclosing: list[str]
+    bounded: list[str]
+    asking: dict[str, str]
+    unseen: list[str]
+    unknown: list[str]
+
+
+def propose(
+    calls: Sequence[ObservedCall],
+    catalog: Mapping[str, KnownTool],
+    reads: Reads = Reads.SEEN,
+    asking: Mapping[str, str] | None = None,
+) -> Proposed:
+    """The policies that these calls and the marks of the tools make. asking: tools that ask, and why."""
+    calls = sorted(calls, key=when)
+    seen = by_tool(calls)
+    asks = {tool: why for tool, why in (asking or {}).items() if tool in catalog}
+    known = [tool for tool in sorted(catalog) if tool not in asks]
+    of = {tool: catalog[tool].marks.consequence for tool in known}
+    free = [tool for tool in known if of[tool] == "none" and (tool in seen or reads is Reads.ALL)]
+    disclosing = [tool for tool in known if of[tool] == "discloses" and tool in seen]
+    foreign = [tool for tool in [*free, *disclosing] if catalog[tool].marks.is_foreign]
+    made: dict[str, Bounded] = {}
+    for tool in (each for each in known if each in seen):
+        match of[tool]:
+            case "none" | "discloses":
+                pass
+            case "reversible":
+                found = _reversible(tool, seen, catalog, free, foreign, calls)
+                if isinstance(found, Asks):
+                    asks[tool] = found.why
+                else:
+                    made[tool] = found
+            case _:
+                asks[tool] = "cannot be undone" if of[tool] == "irreversible" else "not marked"
+    writer = _Writer()
+    if free:
+        writer.grant(free, seen)
+    for tool in disclosing:
+        writer.disclose(tool, seen[tool])
+    for tool, rules in made.items():
+        writer.bound(tool, rules)
+    asked = sorted(tool for tool in asks if tool in seen)
+    if asked:
+        writer.ask("A person is asked", asked, seen)
+    unseen = [tool for tool in sorted(catalog) if tool not in {*seen, *free}]
+    if unseen:
+        writer.ask("Never seen: a person is asked", unseen, seen)
+    return Proposed(
+        policies=writer.policies,
+        evidence=writer.evidence,
+        free=free,
+        disclosing=disclosing,
+        bounded=list(made),
+        asking={tool: asks[tool] for tool in asked},
+        unseen=unseen,
+        unknown=[tool for tool in seen if tool not in catalog],
+    )
+
+
+def _reversible(
+    tool: str,
+    seen: Mapping[str, Sequence[ObservedCall]],
+    catalog: Mapping[str, KnownTool],
+    free: Collection[str],
+    foreign: Sequence[str],
+    calls: Sequence[ObservedCall],
+) -> Bounded | Asks:
+    """The rules of a tool whose calls can be undone."""
+    if catalog[tool].marks.is_foreign:
+        return Asks("its own results hold text of strangers")
+    if foreign:
+        return Asks(f"the agent reads text of strangers: {foreign[0]}")
+    is_ordered = most_sessions_a_day(calls) <= _SESSIONS_A_DAY and all(call.session for call in seen[tool])
+    lookups = _without(tool, seen, free) if is_ordered else None
+    return bounded(tool, seen[tool], catalog[tool].schema, lookups)
+
+
+def _without(tool: str, seen: Mapping[str, Sequence[ObservedCall]], free: Iterable[str]) -> dict[str, set[str]]:
+    """For each look-up, the units with a session in which the tool's first call came before it, or without it."""
+    begun: dict[str, ObservedCall] = {}
+    for call in seen[tool]:
+        begun.setdefault(call.session, call)
+    found: dict[str, set[str]] = {}
+    for lookup in free:
+        looked: dict[str, ObservedCall] = {}
+        for call in seen.get(lookup, ()):
+            looked.setdefault(call.session, call)
+        if not looked:
+            continue
+        found[lookup] = {
+            call.unit
+            for session, call in begun.items()
+            if session not in looked or not (looked[session].time_ms, looked[session].id) < (call.time_ms, call.id)
+        }
+    return found
+
+
+class _Writer:
+    """Writes the policies, each with what its rules were made from."""
+
+    def __init__(self) -> None:
+        self.policies: list[dict[str, Any]] = []
+        self.evidence: list[RuleEvidence] = []
+
+    def grant(self, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
+        self._add(
+            "Reading", [{"type": "tool_grant", "tools": list(tools)}], [_of_tools("rules[0]", "seen", tools, seen)]
+        )
+
+    def ask(self, name: str, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
+        rule = {"type": "approval_required", "tools": list(tools)}
+        self._add(name, [rule], [_of_tools("rules[0]", "marked", tools, seen)])
+
+    def disclose(self, tool: str, calls: Sequence[ObservedCall]) -> None:
+        """Each text must be the user's own; a call with other names asks."""
+        places: dict[Steps, set[str]] = defaultdict(set)
+        for call in calls:
+            for steps in texts_of(call.parameters):
+                places[steps].add(call.id)
+        name = f"{tool}: what the user named"
+        evidence = [_of_tools("rules[0]", "seen", [tool], {tool: calls})]
+        if not places or not all(map(is_sayable, places)):
+            self._add(name, [{"type": "approval_required", "tools": [tool]}], evidence)
+            return
+        named = {
+            name_of(steps): {"fromRequest": "exact", **({} if len(ids) == len(calls) else {"required": False})}
+            for steps, ids in sorted(places.items())
+        }
+        rule = {"type": "parameter_constraint", "tools": [tool], "effect": "escalate", "parameters": named}
+        self._add(name, [rule], evidence)
+
+    def bound(self, tool: str, made: Bounded) -> None:
+        self._add(f"{tool}: as users made it", made.rules, made.evidence)
+
+    def _add(self, name: str, rules: list[dict[str, Any]], evidence: Iterable[RuleEvidence]) -> None:
+        at = f"policies[{len(self.policies)}]"
+        self.policies.append({"name": name, "rules": rules})
+        self.evidence += (_moved(each, at) for each in evidence)
+
+
+def _moved(evidence: RuleEvidence, policy: str) -> RuleEvidence:
+    return RuleEvidence(
+        path=f"{policy}.{evidence.path}",
+        calls=evidence.calls,
+        units=evidence.units,
+        form=evidence.form,
+        examples=evidence.examples,
+        left_out=evidence.left_out,
+    )
+
+
+def _of_tools(path: str, form: str, tools: Iterable[str], seen: Mapping[str, Sequence[ObservedCall]]) -> RuleEvidence:
+    """What a list of tools was made from: the oldest call of each."""
+    calls = {tool: seen[tool] for tool in tools if tool in seen}
+    return RuleEvidence(
+        path=path,
+        calls=sum(map(len, calls.values())),
+        units=len(units_of(call for each in calls.values() for call in each)),
+        form=form,
+        examples=[
+            ProposedValue(value=tool, units=len(units_of(each)), entry=each[0].id) for tool, each in calls.items()
+        ],
+    )
