@@ -27,10 +27,14 @@ test-weekly: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## those 
 test-nightly: $(VENV)/dev.stamp ## random tests, each with thousands of new examples
 	EXAMPLES=$(or $(EXAMPLES),2000) $(PYTEST) -m 'hypothesis and not weekly' $(ARGS)
 
-test-clients: test-client-core test-go $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker
-	cd $(CLIENT) && .venv-newest/bin/mypy
+test-clients: test-client-core test-go $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-older-mcp-newest test-older-mcp-lowest test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker
+	cd $(CLIENT) && .venv-newest/bin/mypy $(OLDER_MCP:%=--exclude '/%\.py$$')
+	cd $(CLIENT) && .venv-older-mcp-newest/bin/mypy $(OLDER_MCP:%=src/remit_client/%.py)
 	cd $(CLIENT) && .venv-newest/bin/pytest --numprocesses 2 tests/frameworks tests/test_pages.py
 	cd $(CLIENT) && .venv-lowest/bin/pytest --numprocesses 2 tests/frameworks
+
+test-older-mcp-%: $(VENV)/run.stamp $(CLIENT)/.venv-older-mcp-%/stamp
+	cd $(CLIENT) && .venv-older-mcp-$*/bin/pytest --numprocesses 2 tests/frameworks
 
 test-go: $(VENV)/run.stamp ## those of clients/go, on a real service; needs go
 	cd clients/go && test -z "$$(gofmt -l .)" && GOPROXY=off go vet . && GOPROXY=off go test . $(ARGS)
@@ -88,8 +92,10 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	$(LOCK) --group deploy --output-file requirements/deploy.txt
 	$(LOCK) $(AS_DEV) --group release --output-file requirements/release.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --group core --output-file requirements/core.txt
-	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --output-file requirements/frameworks-newest.txt
-	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --resolution lowest-direct --output-file requirements/frameworks-lowest.txt
+	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml $(NEW_MCP:%=--extra %) --group frameworks --output-file requirements/frameworks-newest.txt
+	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml $(NEW_MCP:%=--extra %) --group frameworks --resolution lowest-direct --output-file requirements/frameworks-lowest.txt
+	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml $(OLDER_MCP:%=--extra %) --group frameworks-older-mcp --output-file requirements/frameworks-older-mcp-newest.txt
+	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml $(OLDER_MCP:%=--extra %) --group frameworks-older-mcp --resolution lowest-direct --output-file requirements/frameworks-older-mcp-lowest.txt
 
 vendor: requirements/console/node_modules/.package-lock.json ## make the console's libraries anew from their locked versions; needs npm
 	cd requirements/console && node vendor.mjs
@@ -139,6 +145,9 @@ LOCKED = $(sort $(wildcard requirements/*.txt))
 LOCK_OPTIONS = --quiet --universal --python-version 3.11 --generate-hashes --no-header
 LOCK = $(BIN)/uv pip compile $(LOCK_OPTIONS)
 AS_DEV = --constraint requirements/dev.txt
+# Extras of the Python client. Some frameworks need an older mcp than others, so no environment has them all.
+NEW_MCP = claude-agent-sdk fastmcp google-adk langchain litellm mcp openai-agents pydantic-ai
+OLDER_MCP = strands
 
 # The two stamps are levels of one environment: tests need all that running needs.
 $(VENV)/run.stamp: requirements/run.txt pyproject.toml | $(VENV)/venv.stamp

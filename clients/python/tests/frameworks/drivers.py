@@ -1,8 +1,4 @@
-"""What plays a row of clients/adapters.json: one driver for each framework.
-
-calls: what the model calls in each of its answers. ran: what the tool ran with. said: what the model has read of its
-last call. `start`, `resume` and `restart` are the steps of that name.
-"""
+"""The drivers of the frameworks that stand beside a new `mcp`."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from typing import ClassVar
 from agents import Agent as OpenAIAgent
 from agents import Model, ModelResponse, Runner, RunState, Usage, function_tool
 from agents.tracing import set_trace_processors
+from driver import NAME, SESSION, Driver
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models.base_llm import BaseLlm
@@ -42,30 +39,12 @@ from pydantic_ai import messages as pydantic_messages
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from remit_client import Remit
 from remit_client.google_adk import RemitPlugin
 from remit_client.langchain import RemitMiddleware
 from remit_client.openai_agents import RemitGuardrail
 from remit_client.pydantic_ai import RemitToolset
 
 set_trace_processors([])
-NAME = "refund_create"
-SESSION = {"session": "s1"}
-
-
-class Driver:
-    """CANNOT: by the name of a row, why the framework cannot play it."""
-
-    CANNOT: ClassVar[dict[str, str]] = {}
-
-    def __init__(self, settings, agent, calls, pauses):
-        self._settings, self._agent, self._calls, self._pauses = settings, agent, calls, pauses
-        self.ran, self.said = [], ""
-        self.restart()
-
-    def restart(self):
-        """Make everything anew, but for what the framework saves."""
-        self._make(Remit(*self._settings, timeout=20))
 
 
 class _Scripted(BaseChatModel):

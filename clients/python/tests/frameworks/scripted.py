@@ -7,7 +7,10 @@ appends to `ran` if the tool runs, and returns what the model reads as the tool'
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
+OLDER_MCP = find_spec("strands") is not None
+"""Whether this is the environment of the frameworks that need an older `mcp` than FastMCP and the MCP proxy."""
 PARAMETERS = {"amount": 120}
 
 
@@ -252,5 +255,26 @@ async def litellm(remit, agent, ran, **options):
     return "paid"
 
 
-RAISING = [langchain, langchain_sync, openai_agents, openai_agents_protected, pydantic_ai, google_adk]
-ANSWERING = [fastmcp, litellm, claude_hook, claude_can_use_tool]
+async def strands(remit, agent, ran, **options):
+    from drivers_older_mcp import StrandsModel
+    from strands import Agent, tool
+
+    from remit_client.strands import RemitHook
+
+    @tool
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    model, hooks = StrandsModel([[("c1", PARAMETERS)]]), [RemitHook(remit, agent, **options)]
+    desk = Agent(model, tools=[refund_create], hooks=hooks, callback_handler=None)
+    await desk.invoke_async("refund")
+    return desk.messages[-2]["content"][0]["toolResult"]["content"][0]["text"]
+
+
+if OLDER_MCP:
+    RAISING, ANSWERING = [strands], []
+else:
+    RAISING = [langchain, langchain_sync, openai_agents, openai_agents_protected, pydantic_ai, google_adk]
+    ANSWERING = [fastmcp, litellm, claude_hook, claude_can_use_tool]

@@ -4,6 +4,7 @@ import types
 
 import pytest
 from cases import PATIENT, YES
+from scripted import OLDER_MCP
 from service import answer
 
 from remit_client import Remit
@@ -59,7 +60,21 @@ async def fastmcp(remit, given, ran, **options):
     await RemitMiddleware(remit, "desk", **options).on_call_tool(MiddlewareContext(message=message), tool)
 
 
-@pytest.mark.parametrize("adapter", [langchain, langchain_sync, pydantic_ai, fastmcp], ids=lambda one: one.__name__)
+async def strands(remit, given, ran, **options):
+    from strands.hooks import BeforeToolCallEvent
+
+    from remit_client.strands import RemitHook
+
+    desk = types.SimpleNamespace(session_id="s1", messages=[])
+    event = BeforeToolCallEvent(desk, None, {"toolUseId": "1", "name": NAME, "input": given}, {})
+    await RemitHook(remit, "desk", **options)._before(event)
+    ran.append(event.tool_use["input"])
+
+
+ADAPTERS = [strands] if OLDER_MCP else [langchain, langchain_sync, pydantic_ai, fastmcp]
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.__name__)
 async def test_arguments_changed_while_remit_is_asked_do_not_run(adapter, faulty):
     """The caller keeps a reference, and changes what it refers to before the answer is there."""
     server, ran, given = faulty(answer(200, YES)), [], {"amount": 1, "lines": [1]}

@@ -1,14 +1,17 @@
 """The rows of clients/adapters.json, played by each adapter through its framework with a real service."""
 
+import importlib
 import json
 import re
 
 import pytest
-from drivers import DRIVERS, NAME
+from driver import NAME
+from scripted import OLDER_MCP
 from service import ROOT
 
 from remit_client import Remit, calls
 
+DRIVERS = importlib.import_module("drivers_older_mcp" if OLDER_MCP else "drivers").DRIVERS
 ROWS = json.loads((ROOT / "clients/adapters.json").read_text())["rows"]
 NAMES = {row["name"] for row in ROWS}
 

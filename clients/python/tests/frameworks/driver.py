@@ -1,0 +1,29 @@
+"""What plays a row of clients/adapters.json: one driver for each framework.
+
+calls: what the model calls in each of its answers. ran: what the tool ran with. said: what the model has read of its
+last call. `start`, `resume` and `restart` are the steps of that name.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from remit_client import Remit
+
+NAME = "refund_create"
+SESSION = {"session": "s1"}
+
+
+class Driver:
+    """CANNOT: by the name of a row, why the framework cannot play it."""
+
+    CANNOT: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, settings, agent, calls, pauses):
+        self._settings, self._agent, self._calls, self._pauses = settings, agent, calls, pauses
+        self.ran, self.said = [], ""
+        self.restart()
+
+    def restart(self):
+        """Make everything anew, but for what the framework saves."""
+        self._make(Remit(*self._settings, timeout=20))
