@@ -363,7 +363,7 @@ def test_a_policy_is_saved_only_as_the_service_accepts_it(visit, scene):
     dialog.get_by_text("Somebody else saved version 2 meanwhile").wait_for()
     page.keyboard.press("Escape")
     assert scene.tenant.admin.get(f"/v1/policies/{scene.ids['policy']}").json()["version"] == 2
-    visitor.forgive("status of 412", "status of 400")
+    visitor.forgive("status of 412")
 
 
 CANCELLED = """

@@ -75,13 +75,15 @@ function read(text) {
   }
 }
 
-/** active: whether the service is asked about it. @param {string} first @param {{agentId?: string | null, group?: string | null, id?: string}} owner @param {boolean} [active] */
+/** active: whether the service is asked about it, which it never is about a new policy as it begins. @param {string} first @param {{agentId?: string | null, group?: string | null, id?: string}} owner @param {boolean} [active] */
 export function useDraft(first, owner, active = true) {
   const [text, setText] = useState(first);
-  const [verdict, setVerdict] = useState(/** @type {{text: string, marks: Mark[], valid: boolean} | null} */ (null));
+  const [verdict, setVerdict] = useState(/** @type {{of: string, marks: Mark[], valid: boolean} | null} */ (null));
   const { policy, error } = useMemo(() => read(text), [text]);
+  const untouched = !owner.id && text === write(NEW);
+  const of = `${owner.agentId} ${owner.group} ${text}`;
   useEffect(() => {
-    if (!policy || !active) return undefined;
+    if (!policy || !active || untouched) return undefined;
     const stop = new AbortController();
     const lint = async () => {
       const entry = { ...policy, ...(owner.id && { id: owner.id }) };
@@ -93,7 +95,7 @@ export function useDraft(first, owner, active = true) {
       try {
         const { data } = await ask("POST", "/v1/policies/lint", { body, signal: stop.signal });
         setVerdict({
-          text,
+          of,
           valid: true,
           marks: data.warnings.map((/** @type {any} */ each) => ({
             path: steps(each.path),
@@ -106,7 +108,7 @@ export function useDraft(first, owner, active = true) {
         if (stop.signal.aborted || !(problem instanceof Refused)) return;
         const details = problem.details.length ? problem.details : [{ path: "", message: problem.message }];
         setVerdict({
-          text,
+          of,
           valid: false,
           marks: details.map((each) => ({ path: steps(each.path), message: each.message, warning: false })),
         });
@@ -119,13 +121,14 @@ export function useDraft(first, owner, active = true) {
       clearTimeout(timer);
       stop.abort();
     };
-  }, [text, owner.agentId, owner.group, active]);
-  const current = verdict?.text === text ? verdict : null;
+  }, [of, active]);
+  const current = verdict?.of === of ? verdict : null;
   return {
     text,
     setText,
     policy,
     error,
+    untouched,
     marks: current?.marks ?? NONE,
     valid: current?.valid ?? false,
     checked: current !== null,

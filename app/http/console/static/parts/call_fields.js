@@ -1,21 +1,20 @@
 // The parameters of a call: fields made from the tool's schema, or JSON.
 import { parse, write } from "../exact.js";
 import { tools } from "../names.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useState } from "../vendor/preact.js";
 import { blank } from "./policy_form.js";
 import { SchemaField } from "./schema_field.js";
+
+/** What a call of the tool begins with, as JSON: what it requires. @param {string} tool */
+export function beginning(tool) {
+  const schema = /** @type {any} */ (tools.find(tool)?.inputSchema);
+  return schema?.properties ? write(blank(schema, schema)) : "{}";
+}
 
 /** @param {{tool: string, text: string, set: (text: string) => void}} props */
 export function CallFields({ tool, text, set }) {
   const [asJson, setAsJson] = useState(false);
   const schema = /** @type {any} */ (tools.find(tool)?.inputSchema);
-  // What the tool requires is there to be filled in, unless something has been written already.
-  const filled = useRef("");
-  useEffect(() => {
-    if (text !== filled.current) return;
-    filled.current = schema?.properties ? write(blank(schema, schema)) : "{}";
-    set(filled.current);
-  }, [schema]);
   let value;
   try {
     value = parse(text || "{}");

@@ -15,7 +15,7 @@ import { useRead } from "../parts/read.js";
 import { Pill, Tag, Text } from "../parts/text.js";
 import { lacks } from "../session.js";
 import { address, param, place, setParams, to } from "../url.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useState } from "../vendor/preact.js";
 
 const TABS = [
   ["edit", "Policy"],
@@ -52,16 +52,22 @@ const Back = () =>
 
 /** @param {{policy: Policy | null, schema: any, reload: () => void}} props */
 function Page({ policy, schema, reload }) {
-  const [owner, setOwner] = useState(
-    policy ? (policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "") : "?",
-  );
+  const [chosen, setOwner] = useState(/** @type {string | null} */ (null));
   const known = [...(agents.all?.values() ?? [])];
   const named = !param("agent")
     ? known.length === 1 && known[0]
     : [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
-  useEffect(() => {
-    if (!policy && named) setOwner(`agent ${named.id}`);
-  }, [named ? named.id : ""]);
+  const owner =
+    chosen ??
+    (policy
+      ? policy.agentId
+        ? `agent ${policy.agentId}`
+        : policy.group
+          ? `group ${policy.group}`
+          : ""
+      : named
+        ? `agent ${named.id}`
+        : "?");
   const stored = write(policy ? written(policy) : NEW);
   const owns = {
     agentId: owner.startsWith("agent ") ? owner.slice(6) : null,
@@ -73,11 +79,11 @@ function Page({ policy, schema, reload }) {
   const [saving, setSaving] = useState(false);
   const changed = draft.text !== stored;
   const madeFrom = Number(changed && kept ? kept.version : (policy?.version ?? 0));
-  useEffect(() => keepUnsaved(policy?.id, madeFrom, changed ? draft.text : null), [draft.text]);
+  // Before the next press, which may leave the page.
+  useLayoutEffect(() => keepUnsaved(policy?.id, madeFrom, changed ? draft.text : null), [draft.text]);
   const tabs = policy ? TABS : TABS.slice(0, 2);
   const tab = tabs.some(([name]) => name === param("tab")) ? param("tab") : "edit";
   const asJson = param("as") === "json" || draft.policy === undefined;
-  const untouched = !policy && !changed;
   const managed = policy?.managedBy;
   const why = lacks("policies") ?? (managed ? `It is managed by ${managed}` : undefined);
   const [taking, setTaking] = useState(false);
@@ -118,9 +124,9 @@ function Page({ policy, schema, reload }) {
       ${
         asJson
           ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema.$defs.PolicyEntry} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
-          : html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema} /></fieldset>`
+          : html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${draft.marks} schema=${schema} /></fieldset>`
       }
-      ${untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`
+      ${draft.untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`
     }
     ${saving && html`<${SavePolicy} policy=${policy} draft=${draft.policy} owner=${owns} warnings=${draft.marks} close=${() => setSaving(false)} done=${reload} />`}</div>`;
 }

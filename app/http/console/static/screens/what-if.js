@@ -5,6 +5,7 @@ import { keepUnsaved, NEW, readSchema, unsaved, useDraft, written } from "../dra
 import { parse, write } from "../exact.js";
 import { governing } from "../governing.js";
 import { agents, policies } from "../names.js";
+import { beginning, CallFields } from "../parts/call_fields.js";
 import { Explained } from "../parts/explained.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
@@ -12,7 +13,7 @@ import { Replay } from "../parts/replay.js";
 import { Text } from "../parts/text.js";
 import { can } from "../session.js";
 import { param, place, setParams, to } from "../url.js";
-import { Fragment, html, useEffect, useState } from "../vendor/preact.js";
+import { Fragment, html, useEffect, useLayoutEffect, useState } from "../vendor/preact.js";
 
 export function Screen() {
   useEffect(() => {
@@ -62,7 +63,7 @@ function Page({ entry, schema }) {
     setFrom(next);
     draft.setText(next.text);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (drafting) keepUnsaved(replaced || undefined, from.version, draft.text === from.stored ? null : draft.text);
   }, [draft.text, drafting]);
   const tab = param("tab") || "call";
@@ -91,7 +92,10 @@ function Page({ entry, schema }) {
 /** @param {{agent: string, entry: Entry | null, draft: any}} props */
 function Call({ agent, entry, draft }) {
   const [tool, setTool] = useState(entry?.toolName ?? param("tool"));
-  const [parameters, setParameters] = useState(entry ? write(entry.parameters ?? {}) : "");
+  // What the tool requires, until something else has been written.
+  const [given, setGiven] = useState(entry ? write(entry.parameters ?? {}) : null);
+  const begins = beginning(tool);
+  const parameters = given ?? begins;
   const [context, setContext] = useState(write(entry?.context ?? {}));
   const [asked, setAsked] = useState(/** @type {{body: any, draft: any} | null} */ (null));
   const [bad, setBad] = useState("");
@@ -119,7 +123,7 @@ function Call({ agent, entry, draft }) {
     setTool(event.target.value);
     setParams({ tool: event.target.value });
   }} /></label>
-      <${Later} load=${() => import("../parts/call_fields.js")} name="CallFields" tool=${tool} text=${parameters} set=${setParameters} />
+      <${CallFields} tool=${tool} text=${parameters} set=${(/** @type {string} */ text) => setGiven(text === begins ? null : text)} />
       <details open=${context !== "{}"}><summary class="muted small">Context, such as session and user</summary><textarea class="mono" rows="3" aria-label="Context as JSON" spellcheck=${false} value=${context} onInput=${(/** @type {any} */ event) => setContext(event.target.value)}></textarea></details>
       ${bad && html`<p class="error" role="alert">${bad}</p>`}<div class="buttons start"><button class="primary">Ask</button></div></form>
     ${asked && html`<${Explained} key=${asked} asked=${asked} />`}`;
