@@ -1,5 +1,7 @@
 """From a refusal to its cause: since when, by whom, and back again."""
 
+import re
+
 import pytest
 
 from tests.console.browsing import settle
@@ -28,14 +30,15 @@ def test_an_agents_changes_are_those_of_all_that_governs_it_with_what_was_answer
     agent, policy = bot
     rules = [{"type": "tool_denylist", "tools": ["order.read"]}]
     body = {"name": "Shop is closed", "kind": "guardrail", "group": "shop", "rules": rules}
-    assert scene.tenant.admin.post("/v1/policies", json=body).status_code == 201
+    closed = scene.tenant.admin.post("/v1/policies", json=body).json()["id"]
     changed(scene, f"policies/{policy}", "cleanup before audit", priority=7)
     scene.tenant.authorize(agent, "order.read")
+    assert scene.tenant.admin.delete(f"/v1/policies/{closed}").status_code == 204
     visitor = visit("admin")
     page = visitor.open(f"/console/agents/{agent}?tab=changes", "Shop bot")
     page.get_by_text("cleanup before audit").wait_for()
     listed = [" ".join(each.split()) for each in page.locator(".timeline > li").all_inner_texts()]
-    assert ["Shop is closed" in each for each in listed] == [False, True, False, False]
+    assert ["Shop is closed" in each for each in listed] == [True, False, True, False, False]
     page.get_by_role("link", name="denied 1").wait_for()
     page.get_by_text("tool_denied 1").wait_for()
     assert visitor.violations() == []
@@ -45,3 +48,81 @@ def test_an_agents_changes_are_those_of_all_that_governs_it_with_what_was_answer
     page.get_by_role("heading", name="Nothing that concerns Shop bot was changed").wait_for()
     page.get_by_text("No call was answered").wait_for()
     settle(page)
+
+
+COUNT_CLICKS = "window.clicks = 0; addEventListener('click', (event) => event.isTrusted && window.clicks++, true)"
+
+
+def test_from_a_refusal_to_its_cause_and_back_are_three_clicks(visit, scene, bot):
+    """The refusal, Restore…, Restore: the rule says since when, by whom and why, and the dialog what differs."""
+    agent, policy = bot
+    deny = [*READS, {"type": "tool_denylist", "tools": ["order.read"]}]
+    changed(scene, f"policies/{policy}", "cleanup before audit", rules=deny)
+    changed(scene, f"policies/{policy}", "a name that says more", name="Orders of the shop")
+    scene.tenant.authorize(agent, "order.read")
+    visitor = visit("admin")
+    page = visitor.open(f"/console/decisions?agent_id={agent}", "Decisions")
+    page.evaluate(COUNT_CLICKS)
+    page.get_by_role("row").nth(1).click()
+    drawer = page.get_by_role("dialog", name="Why")
+    said = drawer.get_by_text("In force since").inner_text
+    drawer.get_by_text("cleanup before audit").wait_for()
+    wanted = r"In force since \d+ \w+ \d\d:\d\d, v2 by first admin key: cleanup before audit"
+    assert re.fullmatch(wanted, said()), said()
+    drawer.get_by_role("button", name="Restore…").click()
+    dialog = page.get_by_role("dialog", name="Restore version 1 of Orders of the shop")
+    dialog.get_by_text("rules[1].type").wait_for()
+    dialog.get_by_role("button", name="Restore").click()
+    drawer.get_by_text("Restored as version 4").wait_for()
+    assert page.evaluate("window.clicks") == 3
+    assert scene.tenant.authorize(agent, "order.read")["result"] == "allowed"
+    drawer.get_by_text(re.compile(r", until \d+ \w+ \d\d:\d\d, v4 by a key")).wait_for()
+    assert drawer.get_by_role("button", name="Restore…").count() == 0
+    assert visitor.violations() == []
+
+
+def test_what_changed_with_a_rule_is_a_click_away_and_restoring_what_changed_meanwhile_is_refused(visit, scene, bot):
+    """As everywhere: the next press is on the version that is in force then."""
+    agent, policy = bot
+    changed(scene, f"policies/{policy}", "no reads", rules=[{"type": "tool_denylist", "tools": ["order.read"]}, *READS])
+    decision = scene.tenant.authorize(agent, "order.read")["id"]
+    visitor = visit("admin")
+    page = visitor.open(f"/console/decisions?entry={decision}", "Decisions")
+    drawer = page.get_by_role("dialog", name="Why")
+    drawer.get_by_role("button", name="What changed").click()
+    drawer.get_by_text("rules[0].type").wait_for()
+    drawer.get_by_role("button", name="Restore…").click()
+    changed(scene, f"policies/{policy}", "meanwhile", priority=3)
+    page.get_by_role("dialog", name="Restore version").get_by_role("button", name="Restore").click()
+    page.get_by_role("alert").filter(has_text="version").wait_for()
+    page.get_by_role("dialog", name="Restore version").get_by_role("button", name="Restore").click()
+    drawer.get_by_text("Restored as version 4").wait_for()
+    visitor.forgive("status of 412")
+
+
+def test_a_guardrail_that_is_new_is_turned_off_where_it_refused(visit, scene, bot):
+    """There is no version to go back to; who may not write policies sees why the button is disabled."""
+    agent, _ = bot
+    rules = [{"type": "tool_denylist", "tools": ["order.read"]}]
+    body = {"name": "Shop is closed", "kind": "guardrail", "agent_id": agent, "rules": rules}
+    assert scene.tenant.admin.post("/v1/policies", json=body).status_code == 201
+    decision = scene.tenant.authorize(agent, "order.read")["id"]
+    reader = visit("view").open(f"/console/decisions?entry={decision}", "Decisions")
+    assert "scope policies" in reader.get_by_role("button", name="Turn off…").get_attribute("title")
+    page = visit("admin").open(f"/console/decisions?entry={decision}", "Decisions")
+    page.get_by_role("button", name="Turn off…").click()
+    page.get_by_role("dialog", name="Turn off Shop is closed").get_by_role("button", name="Turn off").click()
+    page.get_by_text("The guardrail is off.").wait_for()
+    assert scene.tenant.authorize(agent, "order.read")["result"] == "allowed"
+
+
+def test_a_refusal_without_a_policy_shows_the_last_change_before_it(visit, scene, bot):
+    """Such as the deletion of the policy that had allowed the call; later changes are not its cause."""
+    agent, policy = bot
+    headers = {"Change-Reason": "nobody uses it"}
+    assert scene.tenant.admin.delete(f"/v1/policies/{policy}", headers=headers).status_code == 204
+    decision = scene.tenant.authorize(agent, "order.read")["id"]
+    changed(scene, f"agents/{agent}", "renamed since", name="Shop bot 2")
+    page = visit("audit").open(f"/console/decisions?entry={decision}", "Decisions")
+    page.get_by_text("The last change before it").wait_for()
+    assert page.get_by_role("dialog").locator(".timeline .quote").all_inner_texts() == ["nobody uses it"]

@@ -74,3 +74,7 @@ export function clock(at, from) {
     ? time
     : `${at.slice(5, 10)} ${at.slice(11, 19)}`;
 }
+
+/** "27 Nov 07:33", in UTC. @param {string} at */
+export const moment = (at) =>
+  `${new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" })} ${at.slice(11, 16)}`;

@@ -1,4 +1,4 @@
-// Rule by rule: the part of every policy in an answer, in the order of evaluation.
+// Rule by rule: the part of every policy in an answer, in the order of evaluation. cause: shown in the rule that decided.
 import { to } from "../url.js";
 import { Fragment, html, useEffect, useRef } from "../vendor/preact.js";
 import { duration } from "../time.js";
@@ -17,17 +17,17 @@ const WORDS = {
   off: "off",
 };
 
-/** @param {{policies: PolicyPart[], decidedBy: string | null, rule: RuleRef | null, unknown?: string[], other?: PolicyPart[], still?: boolean}} props */
-export function Trace({ policies, decidedBy, rule, unknown = [], other, still = false }) {
+/** @param {{policies: PolicyPart[], decidedBy: string | null, rule: RuleRef | null, unknown?: string[], other?: PolicyPart[], still?: boolean, cause?: any}} props */
+export function Trace({ policies, decidedBy, rule, unknown = [], other, still = false, cause }) {
   if (!policies.length) return html`<p class="muted">No policy governs this agent, so every call is denied.</p>`;
   return html`<div class="trace">${policies.map(
-    (policy) => html`<${Policy} policy=${policy} unknown=${unknown} still=${still}
+    (policy) => html`<${Policy} policy=${policy} unknown=${unknown} still=${still} cause=${cause}
     decides=${policy.id !== null && policy.id === decidedBy ? rule : null} other=${other?.find((each) => each.id === policy.id && each.name === policy.name)} />`,
   )}</div>`;
 }
 
-/** @param {{policy: PolicyPart, decides: RuleRef | null, unknown: string[], other?: PolicyPart, still: boolean}} props */
-function Policy({ policy, decides, unknown, other, still }) {
+/** @param {{policy: PolicyPart, decides: RuleRef | null, unknown: string[], other?: PolicyPart, still: boolean, cause?: any}} props */
+function Policy({ policy, decides, unknown, other, still, cause }) {
   const governs = policy.group ? `group ${policy.group}` : policy.governs;
   return html`<section class=${`trace-policy ${policy.part}${decides ? " decides" : ""}`}>
     <header>${policy.id ? html`<a href=${to(`policies/${policy.id}`)}><${Text} value=${policy.name} /></a>` : html`<b><${Text} value=${policy.name} /></b>`}
@@ -36,13 +36,15 @@ function Policy({ policy, decides, unknown, other, still }) {
       ${policy.mode === "shadow" && html`<${Tag} title="Evaluated, but changes no answer">shadow<//>`}
       <span class="spring"></span><span class=${`part ${policy.part}`}>${WORDS[policy.part]}</span></header>
     <ol>${policy.rules.map(
-      (each) => html`<${Rule} rule=${each} decides=${decides?.index === each.index} unknown=${unknown} still=${still}
+      (
+        each,
+      ) => html`<${Rule} rule=${each} decides=${decides?.index === each.index} unknown=${unknown} still=${still} cause=${cause}
       differs=${other !== undefined && other.rules[each.index]?.part !== each.part} />`,
     )}</ol></section>`;
 }
 
-/** @param {{rule: RulePart, decides: boolean, unknown: string[], differs: boolean, still: boolean}} props */
-function Rule({ rule, decides, unknown, differs, still }) {
+/** @param {{rule: RulePart, decides: boolean, unknown: string[], differs: boolean, still: boolean, cause?: any}} props */
+function Rule({ rule, decides, unknown, differs, still, cause }) {
   const row = useRef(/** @type {HTMLLIElement | null} */ (null));
   useEffect(() => {
     if (decides && !still) row.current?.scrollIntoView({ block: "center" });
@@ -75,5 +77,6 @@ function Rule({ rule, decides, unknown, differs, still }) {
               : `was allowed ${duration(Number(mark.allowedSecondsAgo))} ago in this session`
           }${mark.forbids ? ", which would forbid this call" : ", which must come first"}</p>`,
       )}
+      ${decides && cause}
     </div></li>`;
 }

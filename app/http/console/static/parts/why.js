@@ -16,6 +16,8 @@ import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 import { Trace } from "./trace.js";
 
+const causes = () => import("./cause.js");
+
 /** @typedef {{id: string, close: () => void, known?: Entry, about?: Entry[], previous?: () => void, next?: () => void}} Props */
 
 /** Another entry is another drawer, at once: the next key may follow. @param {Props} props */
@@ -68,9 +70,15 @@ function Body({ entry, why, about }) {
     setParams({ entry: null, ...changes }, { replace: false });
   const explained = why.data;
   const context = /** @type {Record<string, any>} */ (entry.context ?? {});
+  const { policyId, policyVersion, rule } = entry;
+  const cause =
+    policyId && policyVersion && rule && can("read", "policies")
+      ? html`<${Later} load=${causes} name="Cause" policyId=${policyId} version=${Number(policyVersion)} index=${Number(rule.index)} />`
+      : null;
   return html`<p class="reason"><${Text} value=${entry.reason} /></p>
     <dl class="facts">
       <dt>Agent</dt><dd><${AgentName} id=${entry.agentId} link /> <button type="button" class="link small" onClick=${filter({ agent_id: entry.agentId })}>only this one</button></dd>
+      ${!entry.type && can("audit") && html`<dt>Before it</dt><dd><a href=${to(`agents/${entry.agentId}`, { tab: "changes", to: entry.timestamp })}>what was changed</a></dd>`}
       ${entry.action !== "authorize" && html`<dt>Action</dt><dd><code><${Text} value=${entry.action} /></code></dd>`}
       ${entry.code && html`<dt>Code</dt><dd><code>${entry.code}</code></dd>`}
       ${
@@ -96,8 +104,15 @@ function Body({ entry, why, about }) {
     ${entry.shadow && html`<p class="note">With the shadow policy <${PolicyName} id=${entry.shadow.policyId} /> it would have been <b>${entry.shadow.result}</b>.</p>`}
     ${
       !entry.type &&
+      entry.result !== "allowed" &&
+      !policyId &&
+      can("audit") &&
+      html`<${Later} load=${causes} name="LastChange" agentId=${entry.agentId} at=${entry.timestamp} />`
+    }
+    ${
+      !entry.type &&
       html`<section class="stack"><h3>Rule by rule</h3>
-      ${explained ? html`<${Trace} policies=${explained.policies} decidedBy=${explained.policyId} rule=${explained.rule} unknown=${explained.unknown} />` : why.error ? html`<${NoTrace} error=${why.error} />` : html`<${Skeleton} rows=${4} />`}</section>`
+      ${explained ? html`<${Trace} policies=${explained.policies} decidedBy=${explained.policyId} rule=${explained.rule} unknown=${explained.unknown} cause=${cause} />` : why.error ? html`<${NoTrace} error=${why.error} />` : html`<${Skeleton} rows=${4} />`}</section>`
     }`;
 }
 
