@@ -64,6 +64,19 @@ class ToolMarks(Struct, frozen=True, forbid_unknown_fields=True):
             raise FieldError("", "says nothing; give consequence, foreign or both")
 
 
+class ToolAnnotations(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a server says of its own tool: only a suggestion to whoever marks it. Other annotations are ignored.
+
+    read_only_hint: Its calls change nothing.
+    destructive_hint: They may destroy or overwrite something.
+    open_world_hint: They reach what is outside of the server's own domain, such as the web.
+    """
+
+    read_only_hint: bool | None = None
+    destructive_hint: bool | None = None
+    open_world_hint: bool | None = None
+
+
 class ToolEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     """A tool as an MCP server lists it. Fields that are not named here are ignored.
 
@@ -71,12 +84,14 @@ class ToolEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     title: Its name for people.
     description: What it does, as told to a model.
     input_schema: The JSON Schema of its parameters, as its server publishes it.
+    annotations: What its server says of its calls; only a suggestion to whoever marks it.
     """
 
     name: ToolName
     title: str | None = None
     description: str | None = None
     input_schema: dict[str, Any] | None = None
+    annotations: ToolAnnotations | None = None
 
     def __post_init__(self) -> None:
         require_tool_name("name", self.name)
@@ -104,6 +119,7 @@ class CatalogTool(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     version: int
+    annotations: ToolAnnotations | None = None
     consequence: Consequence | None = None
     foreign: bool | None = None
 
@@ -221,7 +237,8 @@ def shown_in_trail(tools: Mapping[str, CatalogTool], names: Collection[str]) -> 
 def _trail_record(tool: CatalogTool) -> dict[str, Any]:
     named = {"title": tool.title, "description": tool.description}
     marks = {"consequence": tool.consequence, "foreign": tool.foreign}
-    return named | {"inputSchema": tool.input_schema} | marks | {"version": tool.version}
+    described = {"inputSchema": tool.input_schema, "annotations": tool.annotations}
+    return named | described | marks | {"version": tool.version}
 
 
 def _became(current: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogTool:
@@ -234,6 +251,7 @@ def _became(current: CatalogTool | None, entry: ToolEntry, now_ms: int) -> Catal
         created_ms=now_ms,
         updated_ms=now_ms,
         version=1,
+        annotations=entry.annotations,
     )
     if current is None:
         return made

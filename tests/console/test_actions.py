@@ -300,6 +300,39 @@ def test_an_answer_of_tools_list_is_imported(visit, scene):
     assert scene.tenant.admin.get("/v1/catalog/tool/paper.print").json()["inputSchema"] == {"type": "object"}
 
 
+def test_what_is_suggested_of_tools_is_confirmed_for_those_chosen(visit, scene):
+    """What was said stays; a tool that somebody else described anew meanwhile is shown before it is marked."""
+    admin, listed = scene.tenant.admin, "/v1/catalog/tool/{}"
+    assert admin.patch("/v1/catalog", json={"tools": {"file.read": {"foreign": False}}}).status_code == 200
+    visitor = visit("policies")
+    page = visitor.open("/console/catalog", "Catalogue")
+    page.get_by_text("only reads?").first.wait_for()
+    confirm = page.get_by_role("button", name="Confirm…")
+    assert confirm.is_disabled()
+    for name in ("file.read", "mail.send"):
+        page.get_by_role("checkbox", name=f"Choose {name}").check()
+    press(confirm)
+    dialog = page.get_by_role("dialog")
+    said = dialog.locator("li").all_inner_texts()
+    assert said == ["file.read only reads", "mail.send cannot be undone, may hold strangers' text"]
+    assert admin.put("/v1/catalog/tool/mail.send", json={"description": "Sends it to everybody"}).status_code == 200
+    press(dialog.get_by_role("button", name="Confirm", exact=True))
+    page.get_by_text("Somebody else has changed the catalogue").wait_for()
+    page.get_by_text("Sends it to everybody").wait_for()
+    assert admin.get(listed.format("mail.send")).json()["consequence"] is None
+    press(dialog.get_by_role("button", name="Confirm", exact=True))
+    dialog.wait_for(state="detached")
+    visitor.forgive("status of 412")
+    found = [admin.get(listed.format(name)).json() for name in ("file.read", "mail.send")]
+    assert [(each["consequence"], each["foreign"]) for each in found] == [("none", False), ("irreversible", True)]
+    page.get_by_role("checkbox", name="Choose mail.send").check()
+    page.get_by_label("Calls", exact=True).select_option("reversible")
+    press(confirm)
+    press(dialog.get_by_role("button", name="Confirm", exact=True))
+    dialog.wait_for(state="detached")
+    assert admin.get(listed.format("mail.send")).json()["consequence"] == "reversible"
+
+
 def test_everything_is_stopped_and_resumed(visit, scene):
     """Only after the words have been typed; every call is then denied, whatever other policies say."""
     page = visit("policies").open("/console/agents", "Agents")

@@ -96,7 +96,7 @@ def test_each_write_is_one_entry_of_the_trail_with_its_reason(tenant, put):
     assert (created["kind"], created["before"], created["reason"]) == ("created", None, "the new server")
     assert created["resourceId"] == tenant.id
     assert created["after"]["payment.refund"]["inputSchema"] == REFUND["inputSchema"]
-    unsaid = {"consequence": None, "foreign": None}
+    unsaid = {"annotations": None, "consequence": None, "foreign": None}
     untitled = {"title": None, "description": None, "inputSchema": None, **unsaid, "version": 1}
     assert (updated["kind"], updated["before"]) == ("updated", {"c": None, "b": untitled})
     assert updated["after"] == {"c": untitled, "b": untitled | {"title": "B", "version": 2}}
@@ -179,6 +179,8 @@ def test_what_a_server_says_of_its_tools_marks_none(tenant, put):
     claims = {"annotations": {"readOnlyHint": True}, "consequence": "none", "foreign": False}
     put(REFUND | claims)
     assert marks(tenant, "payment.refund") == (None, None)
+    shown = tenant.reader.get("/v1/catalog/tool/payment.refund").json()["suggested"]
+    assert shown == {"consequence": "irreversible", "foreign": None}
     tenant.admin.put("/v1/catalog/tool/mail.read", json=claims)
     assert marks(tenant, "mail.read") == (None, None)
     mark(tenant, payment__refund={"consequence": "irreversible"})

@@ -15,7 +15,15 @@ from app.http.references import name_in_path
 from app.http.views.catalog import CatalogToolView, ChangedCatalogView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
-from app.model.catalog import MAX_TOOL_NAME, MAX_TOOLS, ToolEntries, ToolEntry, ToolMarks, require_distinct
+from app.model.catalog import (
+    MAX_TOOL_NAME,
+    MAX_TOOLS,
+    ToolAnnotations,
+    ToolEntries,
+    ToolEntry,
+    ToolMarks,
+    require_distinct,
+)
 from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import FieldError, ToolName, require_tool_name
 from app.replica import Records, Services
@@ -101,12 +109,14 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
     title: Its name for people.
     description: What it does, as told to a model.
     input_schema: The JSON Schema of its parameters, as its server publishes it.
+    annotations: What its server says of its calls; only a suggestion to whoever marks it.
     """
 
     name: ToolName | UnsetType = UNSET
     title: str | None = None
     description: str | None = None
     input_schema: dict[str, Any] | None = field(default=None, name="inputSchema")
+    annotations: ToolAnnotations | None = None
 
 
 @endpoint(
@@ -234,4 +244,10 @@ def _entry(name: str, data: PutTool) -> ToolEntry:
     if data.name not in (UNSET, name):
         raise Invalid.at("$.name", "is not the tool that the path names; leave it out")
     with refusing_fields():
-        return ToolEntry(name=name, title=data.title, description=data.description, input_schema=data.input_schema)
+        return ToolEntry(
+            name=name,
+            title=data.title,
+            description=data.description,
+            input_schema=data.input_schema,
+            annotations=data.annotations,
+        )

@@ -10,6 +10,7 @@ from app.model.catalog import CatalogChange, CatalogState, CatalogTool, Conseque
 from app.model.fields import Count, CreatedAt, UpdatedAt, VersionNumber
 from app.model.resources import ActionName, CatalogResource, ResourceId, ResourceType
 from app.model.text import ToolName
+from app.model.tool_suggestions import Suggestion, suggested
 
 
 class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -25,6 +26,7 @@ class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
         `irreversible`.
     foreign: Whether its results may hold text that strangers wrote, as a person said; null if nobody has said, and it
         counts as true.
+    suggested: What annotations and name suggest of it, for a person to confirm; null if it is not in the catalogue.
     created_at: When it was added to the catalogue; null if it is not in it.
     updated_at: When it last changed there; null if it is not in it.
     version: 1 when added, incremented by every change; null if it is not in the catalogue.
@@ -38,13 +40,14 @@ class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
     input_schema: dict[str, Any] | None = None
     consequence: Consequence | None = None
     foreign: bool | None = None
+    suggested: Suggestion | None = None
     created_at: CreatedAt | None = None
     updated_at: UpdatedAt | None = None
     version: VersionNumber | None = None
 
     @classmethod
     def of(cls, tool: CatalogTool) -> "CatalogToolView":
-        return as_view(cls, tool, input_schema=msgspec.json.decode(tool.input_schema))
+        return as_view(cls, tool, input_schema=msgspec.json.decode(tool.input_schema), suggested=suggested(tool))
 
 
 class ChangedCatalogView(Struct, frozen=True, kw_only=True, rename="camel"):

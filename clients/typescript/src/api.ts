@@ -1854,6 +1854,29 @@ export interface components {
             inputSchema?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description What its server says of its calls; only a suggestion to whoever marks it.
+             * @default null
+             */
+            annotations?: components["schemas"]["ToolAnnotations"] | null;
+        };
+        /** @description What a server says of its own tool: only a suggestion to whoever marks it. Other annotations are ignored. */
+        ToolAnnotations: {
+            /**
+             * @description Its calls change nothing.
+             * @default null
+             */
+            readOnlyHint?: boolean | null;
+            /**
+             * @description They may destroy or overwrite something.
+             * @default null
+             */
+            destructiveHint?: boolean | null;
+            /**
+             * @description They reach what is outside of the server's own domain, such as the web.
+             * @default null
+             */
+            openWorldHint?: boolean | null;
         };
         /** @description The result of an MCP server's `tools/list`. Fields that are not named here are ignored. */
         ToolList: {
@@ -1909,6 +1932,11 @@ export interface components {
             inputSchema?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description What its server says of its calls; only a suggestion to whoever marks it.
+             * @default null
+             */
+            annotations?: components["schemas"]["ToolAnnotations"] | null;
         };
         /** @description A resource, or a subject, that AuthZEN's searches shall know. */
         PutResource: {
@@ -3521,6 +3549,11 @@ export interface components {
              */
             foreign?: boolean | null;
             /**
+             * @description What annotations and name suggest of it, for a person to confirm; null if it is not in the catalogue.
+             * @default null
+             */
+            suggested?: components["schemas"]["Suggestion"] | null;
+            /**
              * Format: date-time
              * @description When it was added to the catalogue; null if it is not in it.
              * @default null
@@ -3537,6 +3570,13 @@ export interface components {
              * @default null
              */
             version?: number | null;
+        };
+        /** @description What a tool's annotations and name suggest of it; no suggestion counts before a person has confirmed it. */
+        Suggestion: {
+            /** @description What its calls may do to the world; null if nothing suggests it. */
+            consequence: components["schemas"]["Consequence"] | null;
+            /** @description Whether its results may hold text that strangers wrote; null if nothing suggests it. */
+            foreign: boolean | null;
         };
         /** @description A resource of the catalogue. */
         ResourceView: {

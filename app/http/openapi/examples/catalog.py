@@ -11,9 +11,10 @@ _TOOL = {
         "required": ["booking", "amount"],
     },
 }
+_SENT = {**_TOOL, "annotations": {"destructiveHint": True}}
 PUT_CATALOG = {
-    "the result of tools/list": {"tools": [{"name": "payment.refund", **_TOOL}]},
-    "the whole message": {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "payment.refund", **_TOOL}]}},
+    "the result of tools/list": {"tools": [{"name": "payment.refund", **_SENT}]},
+    "the whole message": {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "payment.refund", **_SENT}]}},
 }
 MARK_TOOLS = {
     "what a person says of two tools": {
@@ -39,7 +40,7 @@ RESOURCE_VIEW = {
     "updatedAt": CHANGED,
     "version": 2,
 }
-PUT_TOOL = {"a tool with its schema": _TOOL}
+PUT_TOOL = {"a tool with its schema": _SENT}
 CATALOG_TOOL_VIEW = {
     "type": "tool",
     "name": "payment.refund",
@@ -47,6 +48,7 @@ CATALOG_TOOL_VIEW = {
     **_TOOL,
     "consequence": "irreversible",
     "foreign": None,
+    "suggested": {"consequence": "irreversible", "foreign": None},
     "createdAt": CREATED,
     "updatedAt": CHANGED,
     "version": 2,

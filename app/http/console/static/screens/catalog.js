@@ -1,4 +1,4 @@
-// The catalogue: the tools that are known, as their servers describe them.
+// The catalogue: the tools that are known, as their servers describe them, and what people say that their calls do.
 import "../styles.js";
 import { ask, get, Refused } from "../api.js";
 import { parse } from "../exact.js";
@@ -8,6 +8,7 @@ import { Confirm } from "../parts/confirm.js";
 import { Form } from "../parts/form.js";
 import { Empty, Problem, Skeleton } from "../parts/loading.js";
 import { Tag, Text, Time } from "../parts/text.js";
+import { MarkBar, ToolMarks } from "../parts/tool_marks.js";
 import { Json } from "../parts/why.js";
 import { lacks } from "../session.js";
 import { param, setParams, to } from "../url.js";
@@ -16,13 +17,17 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 export function Screen() {
   const [seen, setSeen] = useState(/** @type {string | null} */ (null)); // the version of the list, while tools are imported
   const [failed, setFailed] = useState(/** @type {unknown} */ (null));
+  const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
   const [removing, setRemoving] = useState(/** @type {Tool | null} */ (null));
   const pasted = useRef(""); // what was sent and is not in the catalogue yet: the list can be looked at before it is sent again
   useEffect(() => {
     tools.look();
   }, []);
   const text = param("q").toLowerCase();
-  const shown = [...(tools.all?.values() ?? [])].filter((each) =>
+  const unsaid = param("unsaid") === "1";
+  const known = [...(tools.all?.values() ?? [])];
+  const lacking = known.filter((each) => each.catalogued && (each.consequence === null || each.foreign === null));
+  const shown = (unsaid ? lacking : known).filter((each) =>
     `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text),
   );
   const why = lacks("policies");
@@ -31,18 +36,26 @@ export function Screen() {
     const { etag } = await get("/v1/catalog", { limit: 1 });
     await tools.refresh();
     if (tools.error) throw tools.error;
-    setSeen(etag);
+    return etag;
   };
-  const overtaken = async (/** @type {unknown} */ error) => {
+  const overtaken = async (/** @type {unknown} */ error, /** @type {(seen: string | null) => void} */ see) => {
     if (!(error instanceof Refused) || error.status !== 412) throw error;
-    await look();
+    see(await look());
     throw new Error(
-      "Somebody else has changed the catalogue since you opened this. The list behind this is as it is now; what you pasted stays if you close this to look at it.",
+      "Somebody else has changed the catalogue since you opened this. The list behind this is as it is now; what you gave stays if you close this to look at it.",
     );
   };
-  return html`<div class="page"><div class="head"><h1>Catalogue</h1><span class="spring"></span><${Action} class="primary" disabled=${why !== undefined} title=${why} act=${look} failed=${setFailed}>Import tools…<//>
-      <p class="lead">The tools that are known. The service warns about a policy that does not fit them, and agents can ask which they may call.</p></div>
-    <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name or description" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} /></div>
+  return html`<div class="page"><div class="head"><h1>Catalogue</h1><span class="spring"></span><${Action} class="primary" disabled=${why !== undefined} title=${why} act=${async () => setSeen(await look())} failed=${setFailed}>Import tools…<//>
+      <p class="lead">The tools that are known, and what people have said that their calls do. The service warns about a policy that does not fit them, and agents can ask which they may call.</p></div>
+    <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name or description" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />
+      <button type="button" class="chip" aria-pressed=${unsaid} onClick=${() => setParams({ unsaid: unsaid ? null : "1" })}>Not said yet: ${lacking.length}</button></div>
+    ${
+      known.some((each) => each.catalogued) &&
+      html`<${MarkBar} tools=${known.filter((each) => chosen.includes(each.name))} all=${() => setChosen(shown.filter((each) => each.catalogued).map((each) => each.name))} none=${() => setChosen([])} why=${why} look=${look} overtaken=${overtaken} failed=${setFailed} done=${() => {
+        setChosen([]);
+        tools.refresh();
+      }} />`
+    }
     <${Problem} error=${failed} /><${Problem} error=${!tools.all && tools.error} retry=${tools.refresh} />
     ${
       !tools.all
@@ -52,8 +65,8 @@ export function Screen() {
           : html`<div class="list">${shown.map(
               (
                 each,
-              ) => html`<section class="item" key=${each.name}><header><code><${Text} value=${each.name} /></code>${each.title && html`<b><${Text} value=${each.title} /></b>`}${!each.catalogued && html`<${Tag} title="Known only from the log">only seen in the log<//>`}
-        <span class="spring"></span><a class="link" href=${to("decisions", { tool_name: each.name })}>Decisions</a>${each.catalogued && html`<button type="button" class="link" disabled=${why !== undefined} onClick=${() => setRemoving(each)}>Remove…</button>`}</header>
+              ) => html`<section class="item" key=${each.name}><header>${each.catalogued && html`<input type="checkbox" aria-label=${`Choose ${each.name}`} checked=${chosen.includes(each.name)} onChange=${() => setChosen((before) => (before.includes(each.name) ? before.filter((name) => name !== each.name) : [...before, each.name]))} />`}<code><${Text} value=${each.name} /></code>${each.title && html`<b><${Text} value=${each.title} /></b>`}${!each.catalogued && html`<${Tag} title="Known only from the log">only seen in the log<//>`}
+        <span class="spring"></span>${each.catalogued && html`<${ToolMarks} tool=${each} />`}<a class="link" href=${to("decisions", { tool_name: each.name })}>Decisions</a>${each.catalogued && html`<button type="button" class="link" disabled=${why !== undefined} onClick=${() => setRemoving(each)}>Remove…</button>`}</header>
         ${each.description && html`<p class="muted"><${Text} value=${each.description} lines /></p>`}
         ${each.inputSchema && html`<details><summary class="small muted">Schema of its parameters${each.updatedAt ? html`, changed <${Time} at=${each.updatedAt} />` : ""}</summary><${Json} title="" value=${each.inputSchema} /></details>`}</section>`,
             )}</div>`
@@ -68,7 +81,7 @@ export function Screen() {
           body: value.result ? value : { tools: Array.isArray(value) ? value : value.tools },
           reason,
           ifMatch: seen || undefined,
-        }).catch(overtaken);
+        }).catch((error) => overtaken(error, setSeen));
         pasted.current = "";
         setSeen(null);
         tools.refresh();
