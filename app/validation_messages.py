@@ -176,7 +176,7 @@ def _expected(info: Any) -> str:
         case inspect.EnumType(cls=choices):
             return f"one of {', '.join(member.value for member in choices)}"
         case inspect.LiteralType(values=values):
-            return f"one of {', '.join(map(str, values))}"
+            return f'"{values[0]}"' if len(values) == 1 else f"one of {', '.join(map(str, values))}"
         case (
             inspect.ListType(min_length=least, max_length=most)
             | inspect.VarTupleType(min_length=least, max_length=most)

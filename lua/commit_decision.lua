@@ -38,7 +38,7 @@ ARGV[14]      backlog         `room:<entries that the stream may hold unsealed>`
 ARGV[15]      patience_us     how long the replica waits for the reply; an upper bound for the time from now to the answer
 ARGV[16]      logged_as       key_id of the entry; of a workload's token, also a space and its subject
 ARGV[11+6i]   newest_spared   quota i: maximum less one: quota i is full while the call at this index is in the window
-ARGV[12+6i]   window_us       quota i: length of the window
+ARGV[12+6i]   window_us       quota i: length of the window; more than a century = it never ends
 ARGV[13+6i]   full_result     outcome if quota i is the first full one
 ARGV[14+6i]   full_policy
 ARGV[15+6i]   full_rule
@@ -61,7 +61,8 @@ STATE         what is known about the call so far; parts tell each other, and th
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   committed   the entry is in the log; full = number of the first full quota, 0 = none; retry_us = time until all full
-              quotas whose outcome differs have room again, 0 = there are none, or room would not change the result
+              quotas whose outcome differs have room again, 0 = there are none, room never comes, or it would not change
+              the result
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
   stale       the agent is gone, or a version token has changed; nothing written
@@ -178,8 +179,9 @@ end
 if full > 0 then
   local full_result, full_policy, full_rule, full_reason = unpack(ARGV, 13 + 6 * full, 16 + 6 * full)
   state.result, state.policy, state.rule, state.reason = full_result, full_policy, full_rule, full_reason
-  -- If the result would be the same with room in every quota, waiting changes nothing.
-  state.full, state.retry_us = full, full_result ~= result and retry_us or 0
+  -- If the result would be the same with room in every quota, waiting changes nothing. Nor does it where room never comes:
+  -- no window that ends lasts nine years.
+  state.full, state.retry_us = full, full_result ~= result and retry_us < 2 ^ 48 and retry_us or 0
 end
 --@ judge: may change the outcome or refuse; reads every key that the part will write
 -- The clock may have stepped since the replica last read it, so the replica's own measurements bound the latency.

@@ -120,8 +120,9 @@ def _about(rule: dict[str, Any]) -> str:
         parts += (f"{each['name']}={_value(each)}" for each in rule["values"])
     if "quota" in rule:
         quota = rule["quota"]
+        span = "in all" if quota["windowSeconds"] is None else f"in {quota['windowSeconds']} s"
         frees = "" if quota["freesInSeconds"] is None else f", frees in {quota['freesInSeconds']:g} s"
-        parts.append(f"{quota['left']:g} of {quota['most']:g} left in {quota['windowSeconds']} s{frees}")
+        parts.append(f"{quota['left']:g} of {quota['most']:g} left {span}{frees}")
     if rule["part"] == "failed" and "approvedBy" in rule:
         parts.append(f"{rule['approvedBy']} must approve")
     for mark in rule.get("session", ()):

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from app.authorize.commit.quotas import counted_in
 from app.model.explanations import QuotaLevel, SeenMark
 from app.model.plans import DenialCount, HistoryCheck, Quota, RecordCheck
-from app.model.quotas import MICRO
+from app.model.quotas import FOREVER_SECONDS, MICRO
 from app.model.rules import Sequenced
 from app.model.sequences import CallSequence
 from app.pdp.explained import Place, RuleState
@@ -95,13 +95,14 @@ async def read_counters(
 def level_shown(quota: Quota | DenialCount, level: Level) -> QuotaLevel:
     """The level in calls, in denials, or in the budget's own unit."""
     is_budget = isinstance(quota, Quota) and quota.amount is not None
+    is_forever = quota.window_us == FOREVER_SECONDS * _US
     unit, most = MICRO if is_budget else 1, quota.max_calls if isinstance(quota, Quota) else quota.max_denials
     return QuotaLevel(
         most=most / unit,
         taken=level.taken / unit,
         left=max(0, most - level.taken) / unit,
-        window_seconds=quota.window_us // _US,
-        frees_in_seconds=-(-level.leaves_us // 1000) / 1000 if level.leaves_us > 0 else None,
+        window_seconds=None if is_forever else quota.window_us // _US,
+        frees_in_seconds=-(-level.leaves_us // 1000) / 1000 if level.leaves_us > 0 and not is_forever else None,
     )
 
 

@@ -46,14 +46,14 @@ class QuotaLevel(Struct, frozen=True, kw_only=True, rename="camel"):
     most: The number of calls, or the sum, that the window may hold.
     taken: How much of `most` is used up.
     left: How much of `most` is left.
-    window_seconds: The length of the window.
-    frees_in_seconds: When the oldest counted call leaves the window; null while nothing is counted.
+    window_seconds: The length of the window; null if it never ends.
+    frees_in_seconds: When the oldest counted call leaves the window; null if none is, or it never does.
     """
 
     most: float
     taken: float
     left: float
-    window_seconds: int
+    window_seconds: int | None
     frees_in_seconds: Seconds | None
 
 

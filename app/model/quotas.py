@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -41,19 +41,23 @@ class CalendarPeriod(StrEnum):
     MONTH = "month"
 
 
+FOREVER_SECONDS = (1 << 52) // 1_000_000
+"""A window that never ends, in seconds: 142 years, so that a time and it are a number that Lua represents exactly."""
+
 _PERIOD_SECONDS = {CalendarPeriod.DAY: 86_400, CalendarPeriod.WEEK: 604_800, CalendarPeriod.MONTH: 2_678_400}
 """The seconds of a period; clocks that change, and shorter months, do not count here."""
 
 
 class Span(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The time over which admitted calls are counted: a window that ends now, or the current period of a calendar.
+    """The time over which admitted calls are counted: a window that ends now, the current period of a calendar, or all.
 
-    window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute.
+    window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute. Or
+    `forever`: what was admitted counts for good; without `per` and `refundable`.
     calendar: In place of `windowSeconds`: the current day, week (from Monday) or month of the calendar.
     timezone: The IANA time zone of the calendar; UTC if left out.
     """
 
-    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)] | UnsetType = UNSET
+    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)] | Literal["forever"] | UnsetType = UNSET
     calendar: CalendarPeriod | UnsetType = UNSET
     timezone: Zone | UnsetType = UNSET
     per: Per | UnsetType = UNSET
@@ -68,14 +72,25 @@ class Span(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
             raise FieldError(
                 "refundable", "goes with windowSeconds; calls of a calendar all count until the period ends"
             )
+        if self.is_forever and self.refundable is True:
+            raise FieldError("refundable", 'goes with a window that ends; with "forever" calls count for good')
+        if self.is_forever and self.per is not UNSET:
+            raise FieldError("per", 'goes with a window that ends; with "forever" the values would be kept for good')
         require_zone(self.timezone)
         require_per("per", self.per)
+
+    @property
+    def is_forever(self) -> bool:
+        """True if what was admitted counts for good."""
+        return self.window_seconds == "forever"
 
     @property
     def seconds(self) -> int:
         """The length of the span, of a calendar's periods that of an ordinary one."""
         if isinstance(self.window_seconds, int):
             return self.window_seconds
+        if self.is_forever:
+            return FOREVER_SECONDS
         return _PERIOD_SECONDS[CalendarPeriod(str(self.calendar))]
 
     @property
@@ -91,6 +106,8 @@ class Span(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
     @property
     def in_words(self) -> str:
         """The span in a sentence."""
+        if self.is_forever:
+            return "in all"
         if isinstance(self.calendar, UnsetType):
             return f"in {self.seconds} s"
         return f"in a {self.calendar} ({self.zone})"
@@ -103,7 +120,7 @@ class Span(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
 
 
 class RateLimit(Span, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """At most `max_calls` admitted calls in any span of `window_seconds`, or in a period of the calendar.
+    """At most `max_calls` admitted calls in any span of `window_seconds`, in a period of the calendar, or in all.
 
     Only admitted calls count, so a client that keeps retrying while denied does not extend its own penalty.
 
@@ -119,26 +136,46 @@ class RateLimit(Span, frozen=True, rename="camel", forbid_unknown_fields=True):
             raise FieldError("maxCalls", f"must be at most {MAX_REFUNDABLE} where calls are refundable")
 
 
-class Budget(Span, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`, or of a period.
+class Budget(Span, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """At most `max` of an amount, summed over the admitted calls of any span of `window_seconds`, of a period, or all.
 
-    parameter: The name of the amount; with `[*]` the sum of all elements.
+    parameter: The name of the parameter that is the amount; with `[*]` the sum of all elements.
+    context: In place of `parameter`: the name of the field of the context, for what the caller knows of a call's cost.
     max: The largest sum in any span, up to 1,000,000,000 with six decimal places.
     refundable: What a call took is given back if the call is reported as not executed.
     """
 
-    parameter: Annotated[str, Meta(min_length=1, max_length=255)]
+    parameter: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
+    context: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
     max: Annotated[int, Meta(ge=0, le=MAX_AMOUNT)] | Annotated[float, Meta(ge=0, le=MAX_AMOUNT)]
 
     def __post_init__(self) -> None:
-        require_name("parameter", self.parameter)
+        if (self.parameter is UNSET) is (self.context is UNSET):
+            raise FieldError("parameter", "give either parameter or context, for the amount of a call")
+        field = "context" if self.parameter is UNSET else "parameter"
+        require_name(field, self.name)
         for prefix in _PREFIXES:
-            if self.parameter.startswith(prefix):
-                plain = self.parameter.removeprefix(prefix)
-                raise FieldError("parameter", f'names a parameter, without "{prefix}": write "{plain[:80]}"')
+            if self.name.startswith(prefix):
+                plain, right = self.name.removeprefix(prefix)[:80], prefix.removesuffix("s.").removesuffix(".")
+                raise FieldError(field, f'names it without "{prefix}": write "{right}": "{plain}"')
         if micros_of(self.max) is None:
             raise FieldError("max", f"{self.max} has more than six decimal places")
         super().__post_init__()
+
+    @property
+    def of(self) -> str:
+        """Where the amount is: `parameters` or `context`."""
+        return "context" if self.parameter is UNSET else "parameters"
+
+    @property
+    def name(self) -> str:
+        """The name of the amount there."""
+        return str(self.context if self.parameter is UNSET else self.parameter)
+
+    @property
+    def amount_in_words(self) -> str:
+        """The amount in a sentence."""
+        return f'"{self.name}"' if self.context is UNSET else f'"context.{self.name}"'
 
     @property
     def max_micros(self) -> int:
@@ -146,7 +183,8 @@ class Budget(Span, frozen=True, rename="camel", forbid_unknown_fields=True):
 
     @property
     def set_apart(self) -> str:
-        return f"\n\nbudget {self.parameter}{super().set_apart}"
+        amount = self.name if self.context is UNSET else f"context.{self.name}"
+        return f"\n\nbudget {amount}{super().set_apart}"
 
 
 def _per_text(per: Per | UnsetType) -> str:

@@ -152,7 +152,7 @@ class Rule(
         """Yield each value that it reads by name."""
         yield from constraint_reads(self.constraints())
         if isinstance(self.limit, Budget):
-            yield Read("parameters", self.limit.parameter)
+            yield Read(self.limit.of, self.limit.name)
         for name in (self.counter.per or ()) if self.counter is not None else ():
             of, dot, rest = name.partition(".")
             if dot:

@@ -182,7 +182,7 @@ class RateLimited(Rule, frozen=True, tag="rate_limit"):
 class Budgeted(Rule, frozen=True, tag="budget"):
     """Passes if the amount fits into what is left of the budget, else fails.
 
-    budget: How much of which parameter in which span.
+    budget: How much of which amount in which span.
     effect: What a failure asks for; `deny` if left out.
     """
 

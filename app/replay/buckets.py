@@ -30,8 +30,10 @@ class _Takes:
         self.takes: deque[tuple[int, int]] = deque()
         self.total = 0
 
-    def add(self, now_ms: int, amount: int) -> None:
-        self.takes.append((now_ms, amount))
+    def add(self, now_ms: int, amount: int, *, joins: bool = False) -> None:
+        """Add what was taken. joins: True if amounts of one time are one."""
+        before = self.takes.pop()[1] if joins and self.takes and self.takes[-1][0] == now_ms else 0
+        self.takes.append((now_ms, before + amount))
         self.total += amount
 
     def give_back(self, taken_ms: int, amount: int) -> None:
@@ -101,8 +103,9 @@ class Buckets:
             if amount == 0:
                 continue
             bucket = self._bucket(quota)
-            counted_ms = quota.counted_us // _US_PER_MS or now_ms
-            (bucket.certain if certain else bucket.possible).add(counted_ms, amount)
+            counted_ms = quota.counted_us // _US_PER_MS if quota.counted_us else now_ms
+            takes = bucket.certain if certain else bucket.possible
+            takes.add(counted_ms, amount, joins=quota.counted_us > 0 and quota.amount is not None)
             if quota.refundable:
                 name = (quota.policy_id, quota.fingerprint, quota.bucket)
                 self._remembered(decision_id).append((name, now_ms, amount))
@@ -201,9 +204,9 @@ class Buckets:
         return bucket
 
     def _sweep(self) -> None:
-        """Drop buckets in which nothing counts any more; no window is longer than 31 days."""
+        """Drop buckets of values in which nothing counts any more; no window of theirs is longer than 31 days."""
         gone_ms = self._timeline.now_ms - 2_678_400_000 - self._timeline.slack_ms
-        for name, bucket in list(self.by_value.items()):
+        for name, bucket in [(name, bucket) for name, bucket in self.by_value.items() if name[2]]:
             bucket.certain.forget(gone_ms)
             bucket.possible.forget(gone_ms)
             if not bucket.certain.takes and not bucket.possible.takes:

@@ -2,8 +2,8 @@
 limits: rate limits with a bucket for each value of a field, budgets, from which a call takes an amount, and limits by
 the calendar, all of whose calls count under one time until the period ends.
 
-A budget's quota is a list of `<time> <total>`, newest first. The total is all that was ever taken, in millionths, modulo
-2^52. Behind its live entries the list keeps the newest one that has left the window, or `0 0`. A budget's
+A budget's quota is a list of `<time> <total>`, newest first; amounts that count under one time are one entry. The total
+is all that was ever taken, in millionths, modulo 2^52. Behind its live entries the list keeps the newest one that has left the window, or `0 0`. A budget's
 `newest_spared` is its maximum, in millionths.
 
 KEYS[p+i]     live            sorted set; one for each quota with a bucket name: the agent's live buckets of that rule;
@@ -95,7 +95,8 @@ if takes then
       -- the other. Nor does a period that has begun end because the clock steps back.
       own.now_us = time_us
       local newest = string.match(call('LINDEX', quota, '0') or '0', '^%d+')
-      own.time = newest + 0 > counted_us + 0 and newest or counted_us
+      own.joins = newest + 0 >= counted_us + 0
+      own.time = own.joins and newest or counted_us
     end
     own.until_us = math.max(quota_us, (own.time or 0) + 0) + window_us
     if bucket ~= '' then
@@ -127,7 +128,8 @@ if takes and (state.result == 'allowed' or state.takes) then
     end
     if own.amount and own.amount > 0 then
       if own.length == 0 then call('LPUSH', quota, '0 0') end
-      call('LPUSH', quota, (own.time or quota_text) .. ' ' .. string.format('%.0f', own.total))
+      local entry = (own.time or quota_text) .. ' ' .. string.format('%.0f', own.total)
+      if own.joins then call('LSET', quota, '0', entry) else call('LPUSH', quota, entry) end
       if own.spare == 1 then
         call('RPOP', quota)
       elseif own.spare > 1 then

@@ -40,9 +40,6 @@ if arg_before.limits or arg_before.marks or arg_before.breakers or arg_before.sh
     end
   end
 end
---@ judge
--- Where room never comes, there is no time to wait.
-if state.retry_us == math.huge then state.retry_us = 0 end
 --@ reply
 if state.crowded then reply[#reply + 1], reply[#reply + 2] = 'crowded', state.crowded end
 --@ entry

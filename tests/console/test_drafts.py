@@ -72,7 +72,7 @@ def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(policy, vi
 
 
 def test_of_fields_of_which_one_must_be_given_the_first_is_there(make, visit):
-    """A new limit has a window. Directories are a list, and those that the context names are JSON."""
+    """A new limit has a window, a budget an amount. Directories are a list; those that the context names are JSON."""
     folders = ["/srv/papers", "/srv/notes"]
     paths = {"a": {"path": {"under": folders}}, "b": {"path": {"under": [{"context": "project"}, "/tmp"]}}}
     rules = [{"type": "parameter_constraint", "tools": ["paper.read"], "parameters": paths}]
@@ -86,6 +86,11 @@ def test_of_fields_of_which_one_must_be_given_the_first_is_there(make, visit):
     page.get_by_label("Type of rule").first.select_option("rate_limit")
     page.get_by_label("Window seconds").wait_for()
     assert page.get_by_label("Max calls").count() == 1
+    page.get_by_label("Type of rule").first.select_option("budget")
+    page.get_by_label("Parameter", exact=True).fill("amount")
+    page.get_by_label("Window seconds").fill("forever")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    page.locator(".cm-line").get_by_text('"windowSeconds": "forever"').wait_for()
 
 
 def test_an_allowlist_that_fences_another_is_made_a_grant(make, visit):

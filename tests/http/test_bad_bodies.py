@@ -183,7 +183,7 @@ POLICIES = {
     "window 0": (
         {"rules": rate(1, 0)},
         "$.rules[0].rateLimit.windowSeconds",
-        "must be a whole number from 1 to 2678400, not 0",
+        'must be a whole number from 1 to 2678400 or "forever", not 0',
     ),
     "unknown zone": (
         {"rules": window(allowedHours=[1], timezone="Mars/Olympus")},

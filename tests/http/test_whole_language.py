@@ -165,7 +165,7 @@ rules = st.one_of(
     rule(
         "rate_limit",
         rateLimit=st.fixed_dictionaries(
-            {"maxCalls": st.integers(1, 2), "windowSeconds": st.just(HOUR)},
+            {"maxCalls": st.integers(1, 2), "windowSeconds": st.just(HOUR) | st.just("forever")},
             optional={"per": per, "refundable": st.booleans()},
         ),
     ),
@@ -179,8 +179,8 @@ rules = st.one_of(
     rule(
         "budget",
         budget=st.fixed_dictionaries(
-            {"parameter": names, "max": st.sampled_from([0, 1, 2.5, 10**9]), "windowSeconds": st.just(HOUR)},
-            optional={"per": per},
+            {"max": st.sampled_from([0, 1, 2.5, 10**9]), "windowSeconds": st.just(HOUR)},
+            optional={"per": per, "parameter": names, "context": names},
         ),
     ),
     rule("sequence", sequence=st.tuples(tools, within).map(lambda drawn: {"forbiddenAfter": drawn[0], **drawn[1]})),

@@ -7,6 +7,7 @@ from commit_scene import ALLOWED, MINUTE, POLICY, SECOND, START, Scene
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from profiles import examples
 
 from app.authorize.commit import CommitDecision
@@ -15,7 +16,8 @@ from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result, RuleRef
 from app.model.ids import Ids
 from app.model.plans import Quota
-from app.model.quotas import MAX_LIVE
+from app.model.quotas import FOREVER_SECONDS, MAX_LIVE
+from app.store.spent_counts import drop_spent_counts
 
 WINDOW = MINUTE
 FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "budget"), "spent", DecisionCode.BUDGET_SPENT)
@@ -107,6 +109,33 @@ async def test_totals_wrap_around_unnoticed(scene):
         at = START + turn * MINUTE
         assert (await scene.commit(budget(most, most), at=at)).outcome == ALLOWED
         assert (await scene.commit(budget(1, most), at=at)).outcome == FULL
+
+
+@pytest.mark.parametrize(("counted_us", "window"), [(1, FOREVER_SECONDS * SECOND), (START - SECOND, WINDOW)])
+async def test_amounts_that_count_under_one_time_are_one_sum(scene, counted_us, window):
+    """For good or until a period ends, there is room for as many as fit, and the list stays as long as it is."""
+    held = replace(budget(1, MAX_LIVE + 9), counted_us=counted_us, window_us=window)
+    name = scene.keyspace.quota(POLICY, "budget")
+    await scene.commit(replace(held, amount=MAX_LIVE))
+    assert [(await scene.commit(held, at=START + n)).outcome for n in range(9)] == [ALLOWED] * 9
+    assert await scene.client.call("LRANGE", name, 0, -1) == [f"{counted_us} {MAX_LIVE + 9}", "0 0"]
+    full = await scene.commit(held, at=START + 9)
+    assert (full.outcome, full.retry_after_us) == (FULL, None if counted_us == 1 else WINDOW - SECOND - 9)
+
+
+async def test_what_counts_for_good_is_never_dropped(scene):
+    """Neither by the key's expiry, nor by what deletes spent counts, a lifetime later."""
+    held = replace(budget(1, 1), counted_us=1, window_us=FOREVER_SECONDS * SECOND)
+    calls = replace(one_of(""), window_us=FOREVER_SECONDS * SECOND)
+    await scene.commit(held, calls)
+    late = START + 70 * 365 * 24 * 60 * MINUTE
+    await scene.commit(at=late)
+    keys = [scene.keyspace.quota(POLICY, each.fingerprint) for each in (held, calls)]
+    assert await drop_spent_counts(scene.client, scene.workspace_id, keys) == 0
+    assert min([await scene.client.call("PEXPIRETIME", key) for key in keys]) > late // 1000
+    for each in (held, calls):
+        answer = await scene.commit(each, at=late)
+        assert (answer.outcome, answer.retry_after_us) == (FULL, None)
 
 
 async def test_a_window_holds_no_more_than_ten_thousand_amounts(scene):

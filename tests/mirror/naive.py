@@ -502,8 +502,10 @@ def reading(rule: Json, call: Json) -> Json:
         return tuple(values)
     if "budget" not in rule:
         return tuple(values), 1
-    found = there(call, "parameters", limit["parameter"])
-    if found is None or (len(found) != 1 and "[*]" not in limit["parameter"]):
+    of = "parameters" if "parameter" in limit else "context"
+    amount = limit.get("parameter", limit.get("context"))
+    found = there(call, of, amount)
+    if found is None or (len(found) != 1 and "[*]" not in amount):
         return None
     amounts = [Fraction(repr(each)) if json_type(each) == "number" else None for each in found]
     if any(each is None or not 0 <= each <= 10**9 or (each * 10**6).denominator != 1 for each in amounts):
@@ -1159,6 +1161,8 @@ def wait_us(limit: Json, entries: Collection[Json], now_us: int, takes: Any) -> 
         current = period(limit, now_us)
         spent = sum(amount for time_us, amount in entries if period(limit, time_us) == current)
         return until_another(limit, now_us) if spent + takes > most else 0
+    if limit["windowSeconds"] == "forever":
+        return NEVER if sum(amount for _, amount in entries) + takes > most else 0
     window_us = limit["windowSeconds"] * 1_000_000
     counted = sorted((entry for entry in entries if entry[0] + window_us > now_us), key=lambda entry: entry[0])
     wait = 0
@@ -1192,6 +1196,7 @@ def bucket(policy: Json, index: int, values: Json) -> Bucket:
             tuple(sorted(set(rule["tools"]))),
             tuple(limit.get("per", ())),
             limit.get("parameter"),
+            limit.get("context"),
         )
         for rule in policy["rules"][: index + 1]
         if (limit := limit_of(rule)) is not None

@@ -209,6 +209,7 @@ def limit(count, window, per):
 
 CALENDARS = [{"calendar": period} for period in ("day", "week", "month")]
 CALENDARS += [{"calendar": period, "timezone": zone} for period, zone in product(["day", "day", "month"], ZONES)]
+FOREVER = {"windowSeconds": "forever"}
 OWN = {
     "rate_limit": st.sampled_from([{"rateLimit": limit(*each)} for each in LIMITS])
     | st.builds(
@@ -216,12 +217,15 @@ OWN = {
         st.sampled_from(CALENDARS),
         st.sampled_from([1, 2]),
         st.sampled_from([{}, {}, {"per": ["parameters.x"]}]),
-    ),
+    )
+    | st.sampled_from([{"rateLimit": {"maxCalls": count} | FOREVER} for count in (1, 2)]),
     "budget": st.sampled_from(
         [
-            {"budget": {"parameter": "x", "max": amount, **span}}
-            for amount, span in product(
-                [1, 2, 2.5], [*({"windowSeconds": window} for window in WINDOWS), *CALENDARS[:4]]
+            {"budget": {**of, "max": amount, **span}}
+            for of, amount, span in product(
+                [{"parameter": "x"}, {"context": "x"}],
+                [1, 2, 2.5],
+                [*({"windowSeconds": window} for window in WINDOWS), *CALENDARS[:4], FOREVER],
             )
         ]
     ),

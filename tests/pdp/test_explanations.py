@@ -44,7 +44,8 @@ def all_policies(draw):
     for body in bodies:
         for rule in body["rules"]:
             if rule["type"] == "rate_limit" and draw(st.booleans()):
-                rule["rateLimit"]["per"] = draw(PER)
+                ends = rule["rateLimit"].get("windowSeconds") != "forever"
+                rule["rateLimit"] |= {"per": draw(PER)} if ends else {}
             elif rule["type"] == "rate_limit" and draw(st.booleans()):
                 limit = rule.pop("rateLimit")
                 span = {name: limit[name] for name in ("windowSeconds", "calendar", "timezone") if name in limit}

@@ -9,6 +9,7 @@ from case_files import all_cases
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from pdp_and_mirror import DEFAULTS, REDACTOR, PdpAndMirror, owner_of
 from profiles import examples
 from test_differential import POLICIES, STARTS, edit_one, steps
@@ -114,7 +115,7 @@ class Workspace:
             self.agent_id, tool_name, action, parameters, b"{}", context=context, recorded_context=recorded
         )
         compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
-        plan = decide(compiled, request, now_us)
+        plan = decide(compiled, request, now_us, self.caller.key_id)
         decision_id = self.made.new(now_us // 1000)
         cached = CachedAgent(governed.agent, compiled, governed.tokens, 0, lambda _entry, _more: None)
         decision = await self.commit(
@@ -162,8 +163,8 @@ async def test_every_case_is_decided_alike_on_a_store(valkey_client):
             else:
                 would = (together.result, workspace.called(together.policy_id), together.rule.type)
                 assert would == (wanted.shadow.result, wanted.shadow.policy, wanted.shadow.rule.type), where
-            if wanted.retry_after_seconds:
-                assert answer[3] == round(wanted.retry_after_seconds * 1_000_000), where
+            if wanted.retry_after_seconds is not UNSET:
+                assert answer[3] == wanted.retry_us, where
             if call.reported:
                 await workspace.report(call)
 

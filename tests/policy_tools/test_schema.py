@@ -112,6 +112,7 @@ RULES = [
         "effect": "escalate",
     },
     {"type": "budget", "tools": ["f"], "budget": {"parameter": "amount", "max": 10.25, "windowSeconds": 60}},
+    {"type": "budget", "tools": ["f"], "budget": {"context": "cost", "max": 10, "windowSeconds": "forever"}},
     {
         "type": "rate_limit",
         "tools": ["f"],

@@ -28,8 +28,12 @@ class Wanted(Struct, forbid_unknown_fields=True, rename="camel"):
     policy: str | None
     rule: RuleWanted | None
     reason: str | UnsetType = UNSET
-    retry_after_seconds: float | UnsetType = UNSET
+    retry_after_seconds: float | None | UnsetType = UNSET
     shadow: ShadowWanted | None = None
+
+    @property
+    def retry_us(self) -> int | None:
+        return self.retry_after_seconds and round(self.retry_after_seconds * 1_000_000)
 
 
 class RuleOf(Struct, forbid_unknown_fields=True):

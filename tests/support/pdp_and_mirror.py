@@ -26,6 +26,7 @@ from app.model.plans import (
     Target,
 )
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
+from app.model.quotas import FOREVER_SECONDS
 from app.model.records import digest, stored
 from app.model.rules import Rules
 from app.model.sequences import session_digest
@@ -160,7 +161,9 @@ class Ledger:
             return 0
         rests = (sum(amount for _, amount in held[gone:]) for gone in range(1, len(held) + 1))
         gone = next((gone for gone, rest in enumerate(rests, 1) if rest + takes <= quota.max_calls), None)
-        return math.inf if gone is None else held[gone - 1][0] + quota.window_us - now_us
+        if gone is None or quota.window_us == FOREVER_SECONDS * 1_000_000:
+            return math.inf
+        return held[gone - 1][0] + quota.window_us - now_us
 
     def _remembers(self, check: RememberedCheck, target: Target, now_us: int) -> bool:
         approved_us = (self.remembered.get((check.memory, mac), -math.inf) for mac in target.macs)

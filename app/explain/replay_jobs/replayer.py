@@ -20,7 +20,7 @@ from app.store.optimistic import ATTEMPTS, contended
 from app.store.policies import Policies
 
 _LONGEST_MS = 31 * SPAN_MS["d"]
-"""The longest window of any limit."""
+"""The longest window of any limit that ends."""
 
 _PROGRESS_S = 0.5
 _PAGE = 1000
@@ -53,7 +53,9 @@ class Replayer:
 
     async def lines(self, task: ReplayTask) -> AsyncIterator[ReplayLine]:
         """Yield progress and samples, and finally the report. Raises as `AuditLog.entries` does."""
-        history, replaced = await self._read_history(task)
+        history, replaced = await self._read_history(task, _LONGEST_MS)
+        if any(_longest_window_ms(policy) > _LONGEST_MS for policy in (*history.policies(), *(task.policies or ()))):
+            history, replaced = await self._read_history(task, task.from_ms)
         draft = None if task.policies is None else _draft(task, replaced)
         replay = Replay(task, history, draft, self._is_secret)
         windows = (_longest_window_ms(policy) for policy in (*history.policies(), *(draft or ())))
@@ -82,10 +84,10 @@ class Replayer:
         yield ReplayLine(progress=ReplayProgress(entries=entries, done=of, of=of))
         yield ReplayLine(report=replay.findings.finish())
 
-    async def _read_history(self, task: ReplayTask) -> tuple[History, list[Policy]]:
-        """The history as far back as the task reaches, and the policies that its draft replaces."""
+    async def _read_history(self, task: ReplayTask, reach_ms: int) -> tuple[History, list[Policy]]:
+        """The history as far back from the task's begin as that, and the policies that its draft replaces."""
         workspace_id = task.workspace_id
-        since_ms = max(0, task.from_ms - _LONGEST_MS - 1)
+        since_ms = max(0, task.from_ms - reach_ms - 1)
         for _ in range(ATTEMPTS):
             newest = await self._newest(workspace_id)
             agents = [agent async for agent in self._agents.each(workspace_id)]

@@ -17,6 +17,7 @@ from app.model.times import MINUTE_US
 from app.pdp.call_schemas import schema_at
 from app.pdp.constraints import IsSecret
 from app.pdp.costs import cost_of_reading
+from app.pdp.operands import NOTHING
 from app.pdp.rules.buckets import BucketReader, UnreadableError, bucket_reader, in_words, stated_values
 from app.pdp.rules.calendars import counted_us
 from app.pdp.rules.rule_type import (
@@ -47,8 +48,7 @@ class RateLimitType(RuleType[RateLimited]):
         yield f"at most {_calls(limit)} {limit.in_words}{in_words(limit.per)}"
 
     def schema(self, rule: RateLimited, is_secret: IsSecret) -> SchemaPart:
-        per = rule.rate_limit.per or ()
-        return UNKNOWN if any(name.startswith("parameters.") for name in per) else ANYTHING
+        return _schema_of_per(rule.rate_limit)
 
     def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
         if known.quota is None:
@@ -59,19 +59,26 @@ class RateLimitType(RuleType[RateLimited]):
 class BudgetType(RuleType[Budgeted]):
     def compile(self, placed: PlacedRule[Budgeted]) -> Demands:
         budget = placed.rule.budget
-        full = placed.failure(f'Budget spent: {budget.max} of "{budget.parameter}" {budget.in_words}')
+        full = placed.failure(f"Budget spent: {budget.max} of {budget.amount_in_words} {budget.in_words}")
         return _demands(placed, budget, budget.max_micros, full)
 
     def words(self, rule: Budgeted, is_secret: IsSecret) -> Iterator[str]:
         budget = rule.budget
-        most = f'at most {budget.max} of parameter "{budget.parameter}"'
-        yield f"{most} {budget.in_words}{in_words(budget.per)}"
+        what = f"parameter {budget.amount_in_words}" if budget.of == "parameters" else budget.amount_in_words
+        yield f"at most {budget.max} of {what} {budget.in_words}{in_words(budget.per)}"
 
     def schema(self, rule: Budgeted, is_secret: IsSecret) -> SchemaPart:
-        if EACH in rule.budget.parameter:
+        if rule.budget.of == "context":
+            return _schema_of_per(rule.budget)
+        if EACH in rule.budget.name:
             return UNKNOWN
         most = {"type": "number", "minimum": 0, "maximum": min(rule.budget.max, MAX_AMOUNT)}
-        return SchemaPart(schema_at(rule.budget.parameter, most), is_exact=False)
+        return SchemaPart(schema_at(rule.budget.name, most), is_exact=False)
+
+
+def _schema_of_per(limit: RateLimit | Budget) -> SchemaPart:
+    """What a limit demands of parameters if it counts none of their amounts."""
+    return UNKNOWN if any(name.startswith("parameters.") for name in limit.per or ()) else ANYTHING
 
 
 def _demands(
@@ -106,7 +113,7 @@ class VaryingQuota(Struct, frozen=True):
     """
 
     quota: Quota
-    amount: Callable[[Json], int] | None
+    amount: Callable[[Json, Json], int] | None
     per: BucketReader
     counted: Callable[[int], int] | None = None
 
@@ -119,7 +126,7 @@ class VaryingQuota(Struct, frozen=True):
         held = self.quota
         try:
             bucket = self.per.bucket(request, key_id)
-            amount = None if self.amount is None else self.amount(request.parameters)
+            amount = None if self.amount is None else self.amount(request.parameters, request.context or NOTHING)
         except UnreadableError:
             return None
         return Quota(
@@ -131,7 +138,7 @@ class VaryingQuota(Struct, frozen=True):
             amount=amount,
             bucket=bucket,
             refundable=held.refundable,
-            counted_us=0 if self.counted is None else self.counted(now_us // MINUTE_US),
+            counted_us=held.counted_us if self.counted is None else self.counted(now_us // MINUTE_US),
         )
 
     def shared(self, agent_id: str, tool: str) -> Quota:
@@ -152,7 +159,7 @@ class VaryingQuota(Struct, frozen=True):
         try:
             self.per.require(parameters, context)
             if self.amount is not None:
-                self.amount(parameters)
+                self.amount(parameters, context)
         except UnreadableError as reason:
             return str(reason)
         return None
@@ -163,29 +170,31 @@ def varying_quota(quota: Quota, limit: RateLimit | Budget) -> Quota | VaryingQuo
     per = bucket_reader(limit.per)
     counted = None if limit.calendar is UNSET else counted_us(limit)
     if isinstance(limit, Budget):
-        return VaryingQuota(quota, _amount_of(limit.parameter), per, counted)
+        # Amounts under one time are one sum: a list of all that was ever spent would have no end.
+        held = replace(quota, counted_us=1) if limit.is_forever else quota
+        return VaryingQuota(held, _amount_of(limit), per, counted)
     return VaryingQuota(quota, None, per, counted) if per.readers or counted else quota
 
 
-def _amount_of(name: str) -> Callable[[Json], int]:
-    path = ValuePath(name)
-    many = EACH in name
+def _amount_of(budget: Budget) -> Callable[[Json, Json], int]:
+    path, of_context, many = ValuePath(budget.name), budget.of == "context", EACH in budget.name
+    named = budget.amount_in_words if of_context else f"Parameter {budget.amount_in_words}"
 
-    def amount(parameters: Json) -> int:
-        found = stated_values(path, parameters, name)
+    def amount(parameters: Json, context: Json) -> int:
+        found = stated_values(path, context if of_context else parameters, budget.amount_in_words[1:-1])
         if not many and len(found) != 1:
-            raise UnreadableError(f'Parameter "{name}" can mean {len(found)} values, and a budget is for one')
+            raise UnreadableError(f"{named} can mean {len(found)} values, and a budget is for one")
         total = sum(map(one, found))
         if total > _MAX_MICROS:
-            raise UnreadableError(f'Parameter "{name}" is more than {MAX_AMOUNT}')
+            raise UnreadableError(f"{named} is more than {MAX_AMOUNT}")
         return total
 
     def one(value: Any) -> int:
         if type(value) not in (int, float) or not 0 <= value <= MAX_AMOUNT:
-            raise UnreadableError(f'Parameter "{name}" must be a number from 0 to {MAX_AMOUNT}')
+            raise UnreadableError(f"{named} must be a number from 0 to {MAX_AMOUNT}")
         micros = micros_of(value)
         if micros is None:
-            raise UnreadableError(f'Parameter "{name}" has more than six decimal places')
+            raise UnreadableError(f"{named} has more than six decimal places")
         return micros
 
     return amount

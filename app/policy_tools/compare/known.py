@@ -65,7 +65,7 @@ _FIELDS: Mapping[type[Struct], frozenset[str]] = {
     DenialCounted: _ALWAYS | {"denial_breaker"},
     Circumstances: frozenset({"parameters", "context", "if_missing"}),
     RateLimit: frozenset({"max_calls", "window_seconds", "per", "refundable"}),
-    Budget: frozenset({"parameter", "max", "window_seconds", "per", "refundable"}),
+    Budget: frozenset({"parameter", "context", "max", "window_seconds", "per", "refundable"}),
     DenialBreaker: frozenset({"max_denials", "window_seconds", "action", "per"}),
     CallSequence: frozenset({"forbidden_after", "requires_before", "within_seconds"}),
     TimeWindow: frozenset({"allowed_hours", "allowed_days", "windows", "excepted", "timezone"}),

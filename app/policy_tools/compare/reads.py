@@ -191,8 +191,8 @@ def _of_budget(budget: Budget) -> Read:
         return int(taken is None or (taken.amount or 0) > taken.max_calls)
 
     amount = Constraint(min=0, max=budget.max, not_enum=[_SEVEN_PLACES])
-    same = msgspec.json.encode(("budget", budget.parameter, budget.max))
-    place = ("parameters", budget.parameter)
+    same = msgspec.json.encode(("budget", budget.of, budget.name, budget.max))
+    place = (budget.of, budget.name)
     return Read(
         "",
         place,
@@ -202,7 +202,7 @@ def _of_budget(budget: Budget) -> Read:
         amount,
         is_exact=False,
         same=same,
-        doubt=f'the sum of "{budget.parameter}" is compared by meaning',
+        doubt=f"the sum of {budget.amount_in_words} is compared by meaning",
     )
 
 

@@ -126,8 +126,8 @@ def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
         if of == "parameters" and name != ANYWHERE and constraint.absent is not True:
             yield f"{where}.{of}.{name}" if where else f"{of}.{name}", name
     limit = rule.limit
-    if isinstance(limit, Budget):
-        yield "budget.parameter", limit.parameter
+    if isinstance(limit, Budget) and limit.of == "parameters":
+        yield "budget.parameter", limit.name
     if limit is not None and limit.per is not UNSET:
         field = "budget" if isinstance(limit, Budget) else "rateLimit"
         for index, name in enumerate(limit.per):

@@ -70,10 +70,26 @@ def _of_rule(kind: type[Rule]) -> dict[str, Any]:
     return {"allOf": [*kind.requirements, *conditional, *terms]}
 
 
+_NO_REFUND: dict[str, Any] = {"not": {"enum": [True]}}
 _ONE_SPAN: dict[str, Any] = {
     "oneOf": [
-        {"required": ["windowSeconds"], "properties": {"timezone": False}},
-        {"required": ["calendar"], "properties": {"refundable": {"not": {"enum": [True]}}}},
+        {"required": ["windowSeconds"], "properties": {"timezone": False, "windowSeconds": {"type": "integer"}}},
+        {"required": ["calendar"], "properties": {"refundable": _NO_REFUND}},
+        {
+            "required": ["windowSeconds"],
+            "properties": {
+                "timezone": False,
+                "windowSeconds": {"enum": ["forever"]},
+                "per": False,
+                "refundable": _NO_REFUND,
+            },
+        },
+    ]
+}
+_ONE_AMOUNT: dict[str, Any] = {
+    "anyOf": [
+        {"required": ["parameter"], "properties": {"context": False}},
+        {"required": ["context"], "properties": {"parameter": False}},
     ]
 }
 
@@ -98,7 +114,8 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
             {"required": ["requiresBefore"]},
         ]
     },
-    **{each.__name__: _ONE_SPAN for each in (RateLimit, Budget)},
+    RateLimit.__name__: _ONE_SPAN,
+    Budget.__name__: _ONE_SPAN | _ONE_AMOUNT,
     TimeWindow.__name__: {
         "anyOf": [{"required": [name]} for name in ("allowedHours", "allowedDays", "windows", "except")],
         "not": {

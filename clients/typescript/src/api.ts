@@ -1233,15 +1233,15 @@ export interface components {
             effect: "escalate";
         }));
         /**
-         * @description At most `max_calls` admitted calls in any span of `window_seconds`, or in a period of the calendar.
+         * @description At most `max_calls` admitted calls in any span of `window_seconds`, in a period of the calendar, or in all.
          *
          *     Only admitted calls count, so a client that keeps retrying while denied does not extend its own penalty.
          */
         RateLimit: {
             /** @description The most admitted calls in any span, 1 to 1,000,000. */
             maxCalls: number;
-            /** @description The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute. */
-            windowSeconds?: number;
+            /** @description The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute. Or `forever`: what was admitted counts for good; without `per` and `refundable`. */
+            windowSeconds?: number | "forever";
             /** @description In place of `windowSeconds`: the current day, week (from Monday) or month of the calendar. */
             calendar?: components["schemas"]["CalendarPeriod"];
             /**
@@ -1254,7 +1254,12 @@ export interface components {
             /** @description A call reported as not executed no longer counts; only with up to 10,000 calls. */
             refundable?: boolean;
         } & ({
+            windowSeconds: number;
         } | {
+            refundable?: unknown;
+        } | {
+            /** @enum {unknown} */
+            windowSeconds: "forever";
             refundable?: unknown;
         });
         /**
@@ -1269,7 +1274,7 @@ export interface components {
              * @enum {unknown}
              */
             type: "budget";
-            /** @description How much of which parameter in which span. */
+            /** @description How much of which amount in which span. */
             budget: components["schemas"]["Budget"];
             /** @description What a failure asks for; `deny` if left out. */
             effect?: components["schemas"]["Effect"];
@@ -1285,14 +1290,10 @@ export interface components {
             /** @constant */
             effect: "escalate";
         }));
-        /** @description At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`, or of a period. */
-        Budget: {
-            /** @description The name of the amount; with `[*]` the sum of all elements. */
-            parameter: string;
-            /** @description The largest sum in any span, up to 1,000,000,000 with six decimal places. */
-            max: number;
-            /** @description The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute. */
-            windowSeconds?: number;
+        /** @description At most `max` of an amount, summed over the admitted calls of any span of `window_seconds`, of a period, or all. */
+        Budget: ({
+            /** @description The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute. Or `forever`: what was admitted counts for good; without `per` and `refundable`. */
+            windowSeconds?: number | "forever";
             /** @description In place of `windowSeconds`: the current day, week (from Monday) or month of the calendar. */
             calendar?: components["schemas"]["CalendarPeriod"];
             /**
@@ -1304,8 +1305,21 @@ export interface components {
             per?: string[];
             /** @description What a call took is given back if the call is reported as not executed. */
             refundable?: boolean;
-        } & ({
+            /** @description The name of the parameter that is the amount; with `[*]` the sum of all elements. */
+            parameter?: string;
+            /** @description In place of `parameter`: the name of the field of the context, for what the caller knows of a call's cost. */
+            context?: string;
+            /** @description The largest sum in any span, up to 1,000,000,000 with six decimal places. */
+            max: number;
         } | {
+        } | {
+        }) & ({
+            windowSeconds: number;
+        } | {
+            refundable?: unknown;
+        } | {
+            /** @enum {unknown} */
+            windowSeconds: "forever";
             refundable?: unknown;
         });
         /**
@@ -2772,9 +2786,9 @@ export interface components {
             taken: number;
             /** @description How much of `most` is left. */
             left: number;
-            /** @description The length of the window. */
-            windowSeconds: number;
-            /** @description When the oldest counted call leaves the window; null while nothing is counted. */
+            /** @description The length of the window; null if it never ends. */
+            windowSeconds: number | null;
+            /** @description When the oldest counted call leaves the window; null if none is, or it never does. */
             freesInSeconds: number | null;
         };
         /** @description Whether an earlier call that a sequence rule looks for was allowed in the call's session. */

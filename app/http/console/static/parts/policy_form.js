@@ -111,10 +111,11 @@ export function blank(root, given, depth = 0) {
   if (schema.properties && depth < 6)
     return Object.fromEntries(
       // Of fields of which one must be given, the first is the usual one.
-      [...(schema.required ?? []), ...((schema.oneOf ?? schema.anyOf)?.[0]?.required ?? [])].map(
-        (/** @type {string} */ name) => [name, blank(root, schema.properties[name], depth + 1)],
-      ),
+      [schema, schema.oneOf?.[0], schema.anyOf?.[0]]
+        .flatMap((/** @type {any} */ each) => each?.required ?? [])
+        .map((/** @type {string} */ name) => [name, blank(root, schema.properties[name], depth + 1)]),
     );
+  if (schema.anyOf) return blank(root, schema.anyOf[0], depth + 1);
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (type === "array") return [];
   if (type === "integer" || type === "number") return schema.minimum ?? 0;

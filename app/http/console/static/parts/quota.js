@@ -7,7 +7,7 @@ export function Quota({ level, of = "" }) {
   const most = Number(level.most);
   const part = most ? Math.min(1, Number(level.taken) / most) : 1;
   const number = (/** @type {number} */ value) => Number(value).toLocaleString("en", { maximumFractionDigits: 6 });
-  const words = `${number(level.taken)} of ${number(level.most)}${of && ` ${of}`} in ${duration(Number(level.windowSeconds))}`;
+  const words = `${number(level.taken)} of ${number(level.most)}${of && ` ${of}`} ${level.windowSeconds === null ? "in all" : `in ${duration(Number(level.windowSeconds))}`}`;
   return html`<span class="quota">
     <span class=${`meter ${part >= 1 ? "full" : part > 0.8 ? "near" : ""}`} role="meter" aria-label=${words} aria-valuemin="0" aria-valuemax=${most} aria-valuenow=${Number(level.taken)}>
       <span style=${{ width: `${part * 100}%` }}></span></span>

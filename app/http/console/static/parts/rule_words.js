@@ -22,7 +22,7 @@ export function inWords(rule) {
     parameter_schema: () => `${some}: parameters match a schema`,
     rate_limit: () => `${some}: at most ${rule.rateLimit.maxCalls} calls ${span(rule.rateLimit)}${per(rule.rateLimit)}`,
     budget: () =>
-      `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} ${span(rule.budget)}${per(rule.budget)}`,
+      `${some}: at most ${rule.budget.max} of ${rule.budget.parameter ?? `context.${rule.budget.context}`} ${span(rule.budget)}${per(rule.budget)}`,
     sequence: () =>
       `${some}: ${[rule.sequence.forbiddenAfter && `not after ${rule.sequence.forbiddenAfter.join(", ")}`, rule.sequence.requiresBefore && `only after ${rule.sequence.requiresBefore.join(", ")}${rule.sequence.once ? ", for each call anew" : ""}`].filter(Boolean).join("; ")}`,
     pinned_request: () => `${some}: only with the request that was pinned for the session`,
@@ -33,9 +33,13 @@ export function inWords(rule) {
   return `${said ? said() : rule.type}${else_}${when ? `; ${when}` : ""}`;
 }
 
-/** @param {{windowSeconds?: number, calendar?: string, timezone?: string}} limit */
+/** @param {{windowSeconds?: number | "forever", calendar?: string, timezone?: string}} limit */
 const span = (limit) =>
-  limit.calendar ? `a ${limit.calendar} (${limit.timezone ?? "UTC"})` : `in ${duration(Number(limit.windowSeconds))}`;
+  limit.windowSeconds === "forever"
+    ? "in all"
+    : limit.calendar
+      ? `a ${limit.calendar} (${limit.timezone ?? "UTC"})`
+      : `in ${duration(Number(limit.windowSeconds))}`;
 
 /** @param {{per?: string[]}} limit */
 const per = (limit) => (limit.per?.length ? ` for each ${limit.per.join(" and ")}` : "");

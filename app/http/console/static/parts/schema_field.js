@@ -20,9 +20,9 @@ export function SchemaField(props) {
     ...(given?.$ref ? resolve(root, given.$ref) : given),
     ...(given?.description && { description: given.description }),
   };
-  const type = Array.isArray(schema.type)
-    ? schema.type.find((/** @type {string} */ each) => each !== "null")
-    : schema.type;
+  // A number, or a word in its place, such as a window's "forever", is typed in one field.
+  const kind = schema.type ?? schema.anyOf?.find((/** @type {any} */ each) => each.type === "integer")?.type;
+  const type = Array.isArray(kind) ? kind.find((/** @type {string} */ each) => each !== "null") : kind;
   const mine = marks.filter(
     (mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]),
   );
