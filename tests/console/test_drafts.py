@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.console.browsing import LATE_EFFECTS
+from tests.console.browsing import LATE_EFFECTS, press
 
 pytestmark = pytest.mark.slow
 
@@ -182,6 +182,58 @@ TYPED = """async () => {
     await new Promise((resolve) => setTimeout(resolve));
   }
 }"""
+
+
+@pytest.fixture
+def granted(scene):
+    """A policy of an agent of its own, which is deleted with it."""
+    agent = scene.tenant.new_agent(name="Paper bot")["id"]
+    papers = {
+        "type": "parameter_constraint",
+        "tools": ["paper.read"],
+        "parameters": {"p": {"path": {"under": ["/srv"]}}},
+    }
+    yield scene.tenant.new_policy(agent, papers, name="Papers")["id"]
+    assert scene.tenant.admin.delete(f"/v1/agents/{agent}").status_code == 204
+
+
+def test_claims_over_all_calls_are_judged_with_the_tests(granted, visit):
+    """One that holds, one that is broken by a call that is shown, and one without a proof; they may stand alone."""
+    policy, visitor = granted, visit("policies")
+    page = visitor.open(f"/console/policies/{policy}?tab=tests", "Papers")
+    text = page.get_by_label("Tests, as YAML or JSON")
+    claims = (
+        "never:\n"
+        "  - {name: nothing is deleted, call: {tool: paper.delete}, result: [allowed, escalated]}\n"
+        "  - {name: nothing is read, call: {tool: paper.read}, result: allowed}\n"
+        "  - {name: not from /a, call: {tool: paper.read, parameters: {p: {path: {under: [/a]}}}}, result: allowed}\n"
+    )
+    text.fill(claims)
+    press(page.get_by_role("button", name="Run", exact=True))
+    results = page.get_by_role("region", name="Results")
+    results.get_by_role("heading", name="Claims over all calls").wait_for()
+    said = [each.split("\n")[0] for each in results.locator(".item header").all_inner_texts()]
+    assert said == ["holds", "is broken", "no proof"]
+    results.get_by_text("that is no proof: ").wait_for()
+    assert "paper.read" in results.locator(".item").nth(1).inner_text()
+    assert visitor.violations() == []
+    adds = """async ([text, item]) => {
+      const load = (name) => import(document.querySelector('script[type=module]').src.replace('main.js', name));
+      return (await load('test_cases.js')).withCase(text, item);
+    }"""
+    test = "tests:\n  - name: one  # kept\n    call: {tool: paper.read}\n    want: allowed\n"
+    item = "  - name: two\n    call: {tool: paper.read}\n    want: denied\n"
+    assert page.evaluate(adds, [test + claims, item]) == test + item + claims
+    page.get_by_role("link", name="Policy", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("Papers, again")
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("dialog").get_by_text("1 of 3 claims is broken: nothing is read").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Tests", exact=True).click()
+    text.fill("never:\n  - {name: x, call: {tool: paper.read}, result: never}\n")
+    press(page.get_by_role("button", name="Run", exact=True))
+    page.get_by_role("alert").get_by_text("Claim 1: ").wait_for()
+    visitor.forgive("status of 400")
 
 
 HOURS = {"type": "time_based", "tools": ["paper.read"], "timeWindow": {"allowedDays": [5]}}

@@ -1,9 +1,9 @@
-// Tests of policies as files have them: one made from a decision, and texts of YAML or JSON taken apart.
+// Tests and claims of policies as files have them: one made from a decision, and texts of YAML or JSON taken apart.
 import { Exact, parse, pieces, write } from "./exact.js";
 import { governing } from "./governing.js";
 import { policies } from "./names.js";
 
-/** @typedef {{tests: any[], start?: string}} Tests */
+/** @typedef {{tests: any[], never: any[], start?: string}} Tests */
 
 const NAME = (/** @type {string} */ agent) => `remit.tests.${agent}`;
 
@@ -78,30 +78,28 @@ export function caseOf(entry) {
   return { text: `${lines.map((line) => `  ${line}`).join("\n")}\n` };
 }
 
-/** The text with one more test: at its end if that is where the tests end, else all of it written anew.
+/** The text with one more test: at its end or before its claims if that is where the tests end, else all of it written anew.
  * @param {string} text @param {string} item @returns {Promise<string>} */
 export async function withCase(text, item) {
   if (!text.trim()) return `tests:\n${item}`;
-  const [{ tests, ...rest }, [one]] = [await document(text), (await document(`tests:\n${item}`)).tests];
+  const { tests = [], ...rest } = await document(text);
+  const one = (await document(`tests:\n${item}`)).tests?.[0];
   const margin = /^( *)- /m.exec(text)?.[1] ?? "  ";
-  const longer = `${text.trimEnd()}\n${item.replace(/^ {2}/gm, margin)}`;
-  const found = await document(longer).catch(() => null);
-  if (
-    found &&
-    write(found.tests) === write([...tests, one]) &&
-    Object.keys(found).length === Object.keys(rest).length + 1
-  )
-    return longer;
+  const added = item.replace(/^ {2}/gm, margin);
+  for (const longer of [`${text.trimEnd()}\n${added}`, text.replace(/^never:/m, () => `${added}never:`)]) {
+    const found = await document(longer).catch(() => null);
+    if (found && write(found) === write({ ...(await document(text)), tests: [...tests, one] })) return longer;
+  }
   return write({ ...rest, tests: [...tests, one] });
 }
 
-/** The tests in a text, ready to be sent. Raises an Error that says what is wrong. @param {string} text @returns {Promise<Tests>} */
+/** The tests and claims in a text, ready to be sent. Raises an Error that says what is wrong. @param {string} text @returns {Promise<Tests>} */
 export async function readTests(text) {
-  const { tests, start } = await document(text);
-  return { tests, ...(start !== undefined && { start }) };
+  const { tests = [], never = [], start } = await document(text);
+  return { tests, never, ...(start !== undefined && { start }) };
 }
 
-/** @param {string} text @returns {Promise<{tests: any[], [name: string]: any}>} */
+/** @param {string} text @returns {Promise<{tests?: any[], never?: any[], [name: string]: any}>} */
 async function document(text) {
   const found = await yaml(text).catch((error) => {
     // JSON allows a few strings and indents that YAML does not.
@@ -113,8 +111,11 @@ async function document(text) {
     throw error;
   });
   const whole = /** @type {any} */ (Array.isArray(found) ? { tests: found } : found);
-  if (!Array.isArray(whole?.tests))
-    throw new Error("There is no list of tests. It begins with “tests:”, and each test with “- name:”.");
+  const lists = [whole?.tests, whole?.never].filter((each) => each !== undefined);
+  if (!lists.length || !lists.every(Array.isArray))
+    throw new Error(
+      "There is no list of tests. It begins with “tests:”, and each test with “- name:”; claims begin with “never:”.",
+    );
   return whole;
 }
 

@@ -52,7 +52,7 @@ function Flip({ flip }) {
 }
 
 /** The values of a call that was made, and what else must be so. @param {{call: MadeCall}} props */
-function Values({ call }) {
+export function Values({ call }) {
   const context = Object.entries(call.context).filter(([name]) => name !== "session" && name !== "request");
   return html`<p class="made"><code><${Text} value=${write(call.parameters, 0)} /></code>${context.length > 0 && html` <span class="muted small">context</span> <code><${Text} value=${write(Object.fromEntries(context), 0)} /></code>`}${call.at && html` <span class="muted small">at <${Time} at=${call.at} /></span>`}</p>
     ${call.limits.map((each) => html`<p class="small muted">while: <${Text} value=${each} /></p>`)}`;

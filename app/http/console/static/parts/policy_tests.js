@@ -1,4 +1,4 @@
-// The tests of an agent's policies, run against a draft or what is in force.
+// The tests of an agent's policies, and claims over all of its calls, run against a draft or what is in force.
 import { ask, Refused } from "../api.js";
 import { agents } from "../names.js";
 import { keep, kept, readTests } from "../test_cases.js";
@@ -6,22 +6,25 @@ import { param } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { CopyButton, save } from "./copy.js";
 import { Problem } from "./loading.js";
+import { Values } from "./meaning.js";
 import { Pill, Tag, Text } from "./text.js";
 
-/** @typedef {{passed: number, failed: number, tests: {name: string, passed: boolean, problem: string | null, got: {result: string, policy: string | null, ruleIndex: number | null, ruleType: string | null, reason: string, at: string, untimed: string[]}}[]}} Results */
+/** @typedef {{passed: number, failed: number, tests: {name: string, passed: boolean, problem: string | null, got: {result: string, policy: string | null, ruleIndex: number | null, ruleType: string | null, reason: string, at: string, untimed: string[]}}[], never: Claim[]}} Results */
+/** @typedef {{name: string, holds: boolean | null, broken_by: (import("./meaning.js").MadeCall & {tool: string, result: string, reason: string}) | null, tried: number, because: string[]}} Claim */
 const IN_FORCE = "by the policies in force";
 /** @typedef {{agentId: string | null, group: string | null, id?: string}} Owner */
 
 /** The results of the tests in a text. draft: stands in for the policy of this id, or is added; as if it were enforced. Raises an Error.
  * @param {string} agent @param {string} text @param {any} draft @returns {Promise<Results>} */
 async function run(agent, text, draft) {
-  const { tests, start } = await readTests(text);
+  const { tests, never, start } = await readTests(text);
   try {
     return (
       await ask("POST", "/v1/policies/test", {
         body: {
           agent_id: agent,
           tests,
+          never,
           ...(start && { start }),
           ...(draft && { policies: [{ ...draft, mode: "enforce" }] }),
         },
@@ -32,8 +35,10 @@ async function run(agent, text, draft) {
     throw new Error(
       error.details
         .map(({ path, message }) => {
-          const at = /^\$\.tests\[(\d+)\]\.?(.*)$/.exec(path);
-          return at ? `Test ${Number(at[1]) + 1}: ${at[2]} ${message}` : `${path}: ${message}`;
+          const at = /^\$\.(tests|never)\[(\d+)\]\.?(.*)$/.exec(path);
+          return at
+            ? `${at[1] === "tests" ? "Test" : "Claim"} ${Number(at[2]) + 1}: ${at[3]} ${message}`
+            : `${path}: ${message}`;
         })
         .join(". "),
     );
@@ -111,8 +116,17 @@ function Tests({ agent, draft, tool, how }) {
         ${each.problem && html`<p class="error"><${Text} value=${each.problem} /></p>`}
         <p class="small muted line">got <${Pill} is=${each.got.result} />${each.got.policy && html`<span>by <${Text} value=${each.got.policy} />${each.got.ruleIndex !== null && `, rule ${Number(each.got.ruleIndex) + 1}`} ${each.got.ruleType && html`<${Tag}>${each.got.ruleType}<//>`}</span>`}<span>on ${utc(each.got.at)}</span></p>
         <p class="small"><${Text} value=${each.got.reason} /></p></li>`,
-      )}</ol>`
+      )}</ol>
+      ${state.results.never.length > 0 && html`<h2>Claims over all calls</h2><ol class="list">${state.results.never.map((each) => html`<${ClaimItem} claim=${each} />`)}</ol>`}`
       }</section></div>`;
+}
+
+/** @param {{claim: Claim}} props */
+function ClaimItem({ claim }) {
+  const { holds, broken_by: call, tried, because } = claim;
+  return html`<li class="item"><header>${holds === null ? html`<${Pill} is="none" word="no proof" />` : html`<${Pill} is=${holds ? "passed" : "failed"} word=${holds ? "holds" : "is broken"} />`}<b><${Text} value=${claim.name} /></b></header>
+    ${call && html`<p class="line">by <b><code><${Text} value=${call.tool} /></code></b> <${Pill} is=${call.result} /> <span class="small"><${Text} value=${call.reason} /></span></p><${Values} call=${call} />`}
+    ${holds === null && html`<p class="small muted">No call of ${Number(tried).toLocaleString("en")} breaks it; that is no proof: <${Text} value=${because.join("; ")} /></p>`}</li>`;
 }
 
 /** The results of the kept tests in a sentence, for those who are about to save. @param {{agent: string, draft: any}} props */
@@ -121,10 +135,11 @@ export function TestsInShort({ agent, draft }) {
   useEffect(() => {
     run(agent, kept(agent), draft).then(
       (results) => {
-        const { passed, failed, tests } = results;
+        const { passed, failed, tests, never } = results;
+        const broken = never.filter((each) => each.holds === false);
         const names = untimed(results);
         setSaid({
-          well: !failed && !names.length,
+          well: !failed && !names.length && !broken.length,
           words: `${
             failed
               ? `${failed} of ${passed + failed} tests fail: ${tests
@@ -132,7 +147,7 @@ export function TestsInShort({ agent, draft }) {
                   .map((each) => each.name)
                   .join("; ")}`
               : `${passed === 1 ? "The test passes" : `All ${passed} tests pass`}.`
-          }${names.length ? ` No test says at, and this depends on the time: ${names.join(", ")}.` : ""}`,
+          }${broken.length ? ` ${broken.length} of ${never.length} claims ${broken.length === 1 ? "is" : "are"} broken: ${broken.map((each) => each.name).join("; ")}.` : ""}${names.length ? ` No test says at, and this depends on the time: ${names.join(", ")}.` : ""}`,
         });
       },
       (error) => setSaid({ well: false, words: `The tests could not be run. ${error.message}` }),
