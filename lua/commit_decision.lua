@@ -57,6 +57,7 @@ STATE         what is known about the call so far; parts tell each other, and th
   approval_id of the entry
   approved_ms: when people had approved it, if it is used
   read        what rules read of records, a JSON array; nil = none did
+  read_aside  the same for rules of shadow policies alone
   shared_version: the version tokens of all policies that the agent shares with others
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from app.model.decision_codes import ApprovalMisfit, DecisionCode
 from app.model.fields import Count, Scalar, Timestamp, Uuid
@@ -128,11 +128,13 @@ class ShadowOutcome(Struct, frozen=True, rename="camel"):
     policy_id: The shadow policy that makes the difference.
     result: The result that there would have been.
     rule: Its rule that decides, or that leaves the decision to others.
+    records: What only rules of shadow policies read of [records](records.md), if one does. It binds no approval.
     """
 
     policy_id: Uuid
     result: Result
     rule: RuleRef
+    records: list[RecordRead] | UnsetType = UNSET
 
 
 class ApprovalRef(Struct, frozen=True, rename="camel"):

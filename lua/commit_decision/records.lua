@@ -5,8 +5,8 @@ This quota's key is not a list but session_records (see record_outcome): record 
 and `<field>=<value>` for each of its fields, each after a space. Names are digests, values JSON without spaces.
 
 ARGV[p+1]     reads           a line for each such quota: its number; `asks`, `passes` = never full, or `aside` = as asks,
-                              and told to nobody; how long a record counts (ms); the record; the tools, each followed by a
-                              comma; what is told of it, JSON up to its fields; then for each field its digest, its name
+                              and told beside what it would do; how long a record counts (ms); the record; the tools, each
+                              followed by a comma; what is told of it, JSON up to its fields; then for each field its digest, its name
                               in JSON and a colon (`~` before it = the value is told to nobody), how many tests follow,
                               and these: a sign and a value: `=` = one of these, `!` = none of these, `>` and `<` = a
                               number from, and up to
@@ -43,7 +43,7 @@ if reads then
     return not wanted['!'] or (is_alike['!'] and not is_among['!'])
   end
 
-  state.read = {}
+  state.read, state.read_aside = {}, {}
   for line in string.gmatch(reads, '[^\n]+') do
     local i, how, within_ms, record, tools, of, rest =
       string.match(line, '^(%d+) (%l+) (%d+) (%x+) (%S+) (%S+)(.*)$')
@@ -65,15 +65,15 @@ if reads then
         told[#told + 1] = is_secret and string.sub(name, 2) .. '"[REDACTED]"' or name .. value
       end
     end
-    if how ~= 'aside' then
-      local fields = found and '{' .. table.concat(told, ',') .. '}' or 'null'
-      state.read[#state.read + 1] = of .. fields .. '}'
-    end
+    local read = how == 'aside' and state.read_aside or state.read
+    read[#read + 1] = of .. (found and '{' .. table.concat(told, ',') .. '}' or 'null') .. '}'
     state.custom[tonumber(i)] = {wait = (passes or how == 'passes') and 0 or math.huge}
   end
   -- In one order, whichever of the rules decides: an approval is bound to it.
-  table.sort(state.read)
-  state.read = '[' .. table.concat(state.read, ',') .. ']'
+  for _, read in ipairs({'read', 'read_aside'}) do
+    table.sort(state[read])
+    state[read] = '[' .. table.concat(state[read], ',') .. ']'
+  end
 end
 --@ entry
 if state.read and state.read ~= '[]' then

@@ -12,7 +12,7 @@ ARGV[p+2]     asks            the quotas that count here, in the order in which 
                               else is a session's name in the `live` of a mark, and the quota is full if that has no room
 ARGV[p+2+i]   outcome         first the outcome if all have room, then for each the outcome if it is the first full one:
                               `<result> <number of its divergence> <version of the policy> <shadow>`; shadow is the field
-                              of the entry, JSON
+                              of the entry, JSON; it ends with an empty list if rules of shadow policies read records
 
 ADDS          shadow          the number of the outcome, from 0
 ADDS          would           its result
@@ -73,6 +73,9 @@ if asks then
 end
 --@ entry
 if divergence then
+  if state.read_aside and state.read_aside ~= '[]' then
+    shadow_text = string.sub(shadow_text, 1, -4) .. state.read_aside .. '}'
+  end
   state.extras[#state.extras + 1] = 'shadow'
   state.extras[#state.extras + 1] = shadow_text
 end

@@ -1,13 +1,14 @@
 """Records in the commit: read in one step with the decision, by the store's clock; whatever the key holds."""
 
+import msgspec
 import pytest
 from commit_scene import ALLOWED, MINUTE, POLICY, SECOND, START
 from msgspec.structs import replace
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Decision, Outcome, Result, RuleRef
+from app.model.decisions import Decision, Outcome, RecordRead, Result, RuleRef, ShadowOutcome
 from app.model.outcomes import CallStatus, DecidedCall
-from app.model.plans import FieldTests, RecordCheck
+from app.model.plans import FieldTests, Plan, RecordCheck, ShadowPlan
 from app.model.records import KEPT_SECONDS, MAX_RECORDS, digest, token
 from app.model.sequences import session_digest
 from app.model.times import rfc3339
@@ -134,3 +135,21 @@ async def test_a_denied_call_tells_what_was_read(scene):
     await report(scene, {"r": {"a b": "y"}})
     assert not await passes(scene, check())
     assert (await scene.entries())[-1]["records"] == '[{"of":"r","fields":{"a\\u0020b":"y"}}]'
+
+
+async def test_what_shadow_policies_read_is_told_beside_what_they_would_do(scene):
+    """In `shadow` of the entry, and not among what enforced rules read; nothing if the result is the same."""
+    aside, told = check(of="b"), []
+    would = ShadowOutcome(scene.agent.id, Result.DENIED, RuleRef(0, "parameter_constraint"))
+    shadow = ShadowPlan((aside,), (replace(would, result=Result.ALLOWED), would), (True,))
+    for records in ({"r": {"a b": "x"}}, {"b": {"a b": "y", "c": 1}}, {"b": {"a b": "x"}}):
+        await report(scene, records)
+        await scene.commit(plan=Plan(ALLOWED, (check(),), shadow=shadow))
+        entry = (await scene.entries())[-1]
+        assert entry["records"] == '[{"of":"r","fields":{"a\\u0020b":"x"}}]'
+        told.append(msgspec.json.decode(entry["shadow"], type=ShadowOutcome) if "shadow" in entry else None)
+    assert told == [
+        replace(would, records=[RecordRead("b", None)]),
+        replace(would, records=[RecordRead("b", {"a b": "y"})]),
+        None,
+    ]

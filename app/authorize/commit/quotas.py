@@ -158,7 +158,7 @@ def _remembered(number: int, check: RememberedCheck) -> tuple[str, str]:
 
 
 def _reads(number: int, check: RecordCheck, *, aside: bool) -> str:
-    """What a rule demands of a record. aside: True if only shadow policies ask, whose reading is told to nobody."""
+    """What a rule demands of a record. aside: True if only shadow policies ask, and what they read is told apart."""
     how = "aside" if aside else "asks" if check.asks else "passes"
     words = [str(number), how, str(check.window_us // 1000), check.record, "".join(f"{tool}," for tool in check.tools)]
     words.append(f'{{"of":{token(check.of)},"fields":')

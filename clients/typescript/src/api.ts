@@ -3720,6 +3720,8 @@ export interface components {
             result: components["schemas"]["Result"];
             /** @description Its rule that decides, or that leaves the decision to others. */
             rule: components["schemas"]["RuleRef"];
+            /** @description What only rules of shadow policies read of [records](records.md), if one does. It binds no approval. */
+            records?: components["schemas"]["RecordRead"][];
         };
         /** @description Who asked or decided, with their name at that time. */
         Person: {
