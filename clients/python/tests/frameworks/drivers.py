@@ -6,6 +6,18 @@ import json
 from importlib.metadata import version
 from typing import ClassVar
 
+from agent_framework import Agent as FrameworkAgent
+from agent_framework import (
+    AgentSession,
+    BaseChatClient,
+    ChatResponse,
+    Content,
+    FunctionInvocationContext,
+    FunctionInvocationLayer,
+    Message,
+    UserInputRequiredException,
+)
+from agent_framework import tool as framework_tool
 from agents import Agent as OpenAIAgent
 from agents import Model, ModelResponse, Runner, RunState, Usage, function_tool
 from agents.tracing import set_trace_processors
@@ -39,6 +51,7 @@ from pydantic_ai import messages as pydantic_messages
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
+from remit_client.agent_framework import RemitMiddleware as RemitFunctionMiddleware
 from remit_client.google_adk import RemitPlugin
 from remit_client.langchain import RemitMiddleware
 from remit_client.openai_agents import RemitGuardrail
@@ -297,4 +310,68 @@ class Adk(Driver):
                 self.said = str(each.response)
 
 
-DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic, Adk]
+class FrameworkModel(FunctionInvocationLayer, BaseChatClient):
+    """Makes the calls of one answer after the other since the user has said something."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self._calls = calls
+
+    def _inner_get_response(self, *, messages, stream, options, **kwargs):
+        return self._answer(messages)
+
+    async def _answer(self, messages):
+        begun = max(n for n, each in enumerate(messages) if each.role == "user" and each.text)
+        turn = sum(each.role == "assistant" for each in messages[begun:])
+        asked = self._calls[turn] if turn < len(self._calls) else []
+        contents = [Content.from_function_call(call, NAME, arguments=arguments) for call, arguments in asked]
+        return ChatResponse(messages=[Message("assistant", contents or ["done"])])
+
+
+class AgentFramework(Driver):
+    """A tool can pause with an approval request of its own, and so does Remit. The session is saved as JSON."""
+
+    CANNOT: ClassVar = {
+        "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
+        "other arguments than were approved are another call": "an approval runs the call as it was",
+    }
+
+    def __init__(self, *args):
+        self._saved = json.dumps(AgentSession().to_dict())
+        super().__init__(*args)
+
+    def _make(self, remit):
+        @framework_tool
+        def refund_create(amount: int, ctx: FunctionInvocationContext) -> str:
+            """Pay back."""
+            if self._pauses and "approval_response" not in ctx.metadata:
+                call, occurrence = (ctx.metadata[name] for name in ("call_id", "function_call_occurrence_id"))
+                asked = Content.from_function_call(call, NAME, arguments={"amount": amount}, id=occurrence)
+                raise UserInputRequiredException([Content.from_function_approval_request(occurrence, asked)])
+            self.ran.append(amount)
+            return "paid"
+
+        guard = RemitFunctionMiddleware(remit, self._agent, request_approval=True)
+        calls = [[(call, {"amount": amount}) for call, amount in each] for each in self._calls]
+        self._desk = FrameworkAgent(FrameworkModel(calls), tools=[refund_create], middleware=[guard])
+
+    async def start(self):
+        await self._go("refund")
+
+    async def resume(self, answer=True):
+        answers = [Content.from_dict(each).to_function_approval_response(answer) for each in self._waiting]
+        await self._go(Message("user", answers))
+
+    async def refuse(self):
+        await self.resume(False)
+
+    async def _go(self, said):
+        session = AgentSession.from_dict(json.loads(self._saved))
+        read = await self._desk.run(said, session=session)
+        self._saved = json.dumps(session.to_dict())
+        self._waiting = [each.to_dict() for each in read.user_input_requests]
+        results = [each for message in read.messages for each in message.contents if each.type == "function_result"]
+        self.said = str(results[-1].result) if results else ""
+
+
+DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic, Adk, AgentFramework]

@@ -173,6 +173,24 @@ async def google_adk(remit, agent, ran, **options):
     return read[-1]
 
 
+async def agent_framework(remit, agent, ran, **options):
+    from agent_framework import Agent, AgentSession, tool
+    from drivers import FrameworkModel
+
+    from remit_client.agent_framework import RemitMiddleware
+
+    @tool
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    model, guard = FrameworkModel([[("c1", PARAMETERS)]]), RemitMiddleware(remit, agent, **options)
+    desk = Agent(model, tools=[refund_create], middleware=[guard])
+    said = await desk.run("refund", session=AgentSession(session_id="s1"))
+    return said.messages[-2].contents[0].result
+
+
 def fastmcp_server(remit, agent, ran, **options):
     from fastmcp import FastMCP
 
@@ -276,5 +294,13 @@ async def strands(remit, agent, ran, **options):
 if OLDER_MCP:
     RAISING, ANSWERING = [strands], []
 else:
-    RAISING = [langchain, langchain_sync, openai_agents, openai_agents_protected, pydantic_ai, google_adk]
+    RAISING = [
+        langchain,
+        langchain_sync,
+        openai_agents,
+        openai_agents_protected,
+        pydantic_ai,
+        google_adk,
+        agent_framework,
+    ]
     ANSWERING = [fastmcp, litellm, claude_hook, claude_can_use_tool]

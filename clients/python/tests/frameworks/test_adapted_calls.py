@@ -60,6 +60,19 @@ async def fastmcp(remit, given, ran, **options):
     await RemitMiddleware(remit, "desk", **options).on_call_tool(MiddlewareContext(message=message), tool)
 
 
+async def agent_framework(remit, given, ran, **options):
+    from agent_framework import FunctionInvocationContext
+
+    from remit_client.agent_framework import RemitMiddleware
+
+    context = FunctionInvocationContext(types.SimpleNamespace(name=NAME), given)
+
+    async def tool():
+        ran.append(context.arguments)
+
+    await RemitMiddleware(remit, "desk", **options).process(context, tool)
+
+
 async def strands(remit, given, ran, **options):
     from strands.hooks import BeforeToolCallEvent
 
@@ -71,7 +84,7 @@ async def strands(remit, given, ran, **options):
     ran.append(event.tool_use["input"])
 
 
-ADAPTERS = [strands] if OLDER_MCP else [langchain, langchain_sync, pydantic_ai, fastmcp]
+ADAPTERS = [strands] if OLDER_MCP else [langchain, langchain_sync, pydantic_ai, agent_framework, fastmcp]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.__name__)

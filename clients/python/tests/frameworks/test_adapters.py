@@ -60,6 +60,7 @@ async def test_the_session_of_the_framework_is_in_the_context(framework, faulty)
         scripted.langchain_sync,
         scripted.openai_agents,
         scripted.google_adk,
+        scripted.agent_framework,
         scripted.claude_hook,
     ):
         assert sent == {"session": "s1"}

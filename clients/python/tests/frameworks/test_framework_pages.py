@@ -7,6 +7,7 @@ from service import ADMIN_KEY
 
 NEEDING_AN_OLDER_MCP = ["strands.md"]
 PAGES = [
+    "agent-framework.md",
     "claude-agent-sdk.md",
     "fastmcp.md",
     "google-adk.md",
