@@ -94,7 +94,7 @@ def test_what_changed_with_a_rule_is_a_click_away_and_restoring_what_changed_mea
     drawer.get_by_role("button", name="Restore…").click()
     changed(scene, f"policies/{policy}", "meanwhile", priority=3)
     page.get_by_role("dialog", name="Restore version").get_by_role("button", name="Restore").click()
-    page.get_by_role("alert").filter(has_text="version").wait_for()
+    page.get_by_text("Makes version 4").wait_for()
     page.get_by_role("dialog", name="Restore version").get_by_role("button", name="Restore").click()
     drawer.get_by_text("Restored as version 4").wait_for()
     visitor.forgive("status of 412")
@@ -126,3 +126,71 @@ def test_a_refusal_without_a_policy_shows_the_last_change_before_it(visit, scene
     page = visit("audit").open(f"/console/decisions?entry={decision}", "Decisions")
     page.get_by_text("The last change before it").wait_for()
     assert page.get_by_role("dialog").locator(".timeline .quote").all_inner_texts() == ["nobody uses it"]
+
+
+def many(scene, agent, *tools):
+    for tool in tools:
+        scene.tenant.authorize(agent, tool)
+
+
+def test_a_decision_names_the_first_of_its_kind_and_how_many_there_were(visit, scene, bot):
+    """Of the same agent, tool, result, code and policy; those before and of other kinds are none."""
+    agent, _ = bot
+    many(scene, agent, "order.read", "order.drop", "order.read", "order.drop", "order.drop")
+    newest, _, _, first, _ = scene.tenant.log(agent_id=agent)
+    page = visit("view").open(f"/console/decisions?entry={newest['id']}", "Decisions")
+    drawer = page.get_by_role("dialog", name="Why")
+    drawer.get_by_text(", 3 up to this one").wait_for()
+    drawer.locator("dt:has-text('First of its kind') + dd button").click()
+    drawer.get_by_text("this one", exact=True).wait_for()
+    drawer.get_by_text(first["id"]).wait_for()
+
+
+def test_decisions_are_counted_over_time_for_the_filters_in_force(visit, scene, bot):
+    """With their number; a span is drawn with the mouse, chosen or typed, in UTC or here."""
+    agent, policy = bot
+    changed(scene, f"policies/{policy}", "cleanup before audit", priority=9)
+    many(scene, agent, "order.read", "order.read", "order.drop")
+    visitor = visit("admin", timezone_id="America/New_York")
+    page = visitor.open(f"/console/decisions?agent_id={agent}", "Decisions")
+    page.get_by_text("3 decisions in 24 h").wait_for()
+    assert "cleanup before audit" in page.locator(".chart .tick title").first.text_content()
+    page.get_by_role("button", name="denied").click()
+    page.get_by_text("1 decision in 24 h").wait_for()
+    page.get_by_role("button", name="15 min").click()
+    page.get_by_role("button", name="15 min", pressed=True).wait_for()
+    page.wait_for_url(lambda url: "from=" in url and "to=" not in url)
+    box = page.locator(".chart svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
+    page.locator(".chart .brush").wait_for(state="attached")
+    page.mouse.up()
+    page.wait_for_url(lambda url: "to=" in url)
+    page.get_by_text("0 decisions").wait_for()
+    page.get_by_text("up to a fixed time").wait_for()
+    page.locator(".spans summary").click()
+    page.get_by_label("From").fill("2026-01-02T03:04:05")
+    page.get_by_label("From").press("Enter")
+    page.wait_for_url(lambda url: "from=2026-01-02T03%3A04%3A05.000Z" in url)
+    page.get_by_role("button", name="local").click()
+    page.locator(".spans summary").get_by_text("1 Jan 22:04").wait_for()
+    assert page.get_by_label("From").input_value() == "2026-01-01T22:04:05"
+    page.get_by_role("columnheader", name="Time (local)").wait_for()
+    page.get_by_role("button", name="Any time").click()
+    page.get_by_text("1 decision in 24 h").wait_for()
+    page.get_by_role("button", name="UTC").click()
+    page.get_by_role("columnheader", name="Time (UTC)").wait_for()
+
+
+CUT = """[...document.querySelectorAll('.table .row > span, .filters *, .histogram *, .head *')].filter((each) =>
+  !each.closest('.sr') && each.scrollWidth > each.clientWidth + 1 && each.clientWidth && getComputedStyle(each).overflowX === 'hidden'
+  || each.matches('.row > span') && each.scrollHeight > each.clientHeight + 4).map((each) => each.textContent)"""
+
+
+def test_nothing_of_a_decision_is_cut_off_on_a_desktop(visit, scene):
+    """Names and reasons have two lines."""
+    page = visit("view").open("/console/decisions?agent_id={refund-bot}".format(**scene.ids), "Decisions")
+    page.get_by_text("above the maximum 100").first.wait_for()
+    page.locator(".chart").wait_for()
+    assert page.evaluate(CUT) == []

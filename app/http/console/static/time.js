@@ -67,14 +67,31 @@ export function absolute(at) {
   return `${at.replace("T", " ").replace("Z", "")} UTC · ${date.toLocaleString()} here`;
 }
 
-/** The time of day in UTC, with the date if it is another day. @param {string} at @param {number} from */
-export function clock(at, from) {
-  const time = at.slice(11, 23).replace("Z", "");
-  return new Date(from).toISOString().slice(0, 10) === at.slice(0, 10)
-    ? time
-    : `${at.slice(5, 10)} ${at.slice(11, 19)}`;
+/** Whether times of lists and charts are of this machine's zone instead of UTC. */
+export const isLocal = signal(localStorage.getItem("remit.times") === "local");
+
+/** Show times in UTC or in this machine's zone, from now on. @param {boolean} local */
+export function setLocal(local) {
+  isLocal.value = local;
+  localStorage.setItem("remit.times", local ? "local" : "utc");
 }
 
-/** "27 Nov 07:33", in UTC. @param {string} at */
-export const moment = (at) =>
-  `${new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" })} ${at.slice(11, 16)}`;
+/** "2026-11-23T12:55:47.123" in the zone that is shown. @param {number} at */
+export function written(at) {
+  const off = isLocal.value ? new Date(at).getTimezoneOffset() * 60_000 : 0;
+  return new Date(at - off).toISOString().slice(0, -1);
+}
+
+/** The time of day, with the date if it is another day. @param {string} at @param {number} from */
+export function clock(at, from) {
+  const [then, today] = [written(Date.parse(at)), written(from)];
+  return today.slice(0, 10) === then.slice(0, 10) ? then.slice(11) : `${then.slice(5, 10)} ${then.slice(11, 19)}`;
+}
+
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+
+/** "27 Nov 07:33" @param {string | number} at */
+export function moment(at) {
+  const then = written(typeof at === "number" ? at : Date.parse(at));
+  return `${Number(then.slice(8, 10))} ${MONTHS[Number(then.slice(5, 7)) - 1]} ${then.slice(11, 16)}`;
+}

@@ -1,5 +1,6 @@
 // The table of audit entries, wherever decisions are listed, and a field that filters them.
 import { AgentName } from "../names.js";
+import { isLocal } from "../time.js";
 import { setParams } from "../url.js";
 import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { Table } from "./table.js";
@@ -27,7 +28,12 @@ export function Entries({ entries, all, agent = true, ...rest }) {
   const rows = useMemo(() => (all ? entries : entries.filter((each) => !each.type)), [entries, all]);
   /** @type {import("./table.js").Column<Entry>[]} */
   const columns = [
-    { name: "Time (UTC)", width: "104px", class: "c-time", cell: (row) => html`<${Clock} at=${row.timestamp} />` },
+    {
+      name: isLocal.value ? "Time (local)" : "Time (UTC)",
+      width: "112px",
+      class: "c-time",
+      cell: (row) => html`<${Clock} at=${row.timestamp} />`,
+    },
     {
       name: "Result",
       width: "92px",
@@ -62,7 +68,7 @@ export function Entries({ entries, all, agent = true, ...rest }) {
     },
     {
       name: "Then",
-      width: "124px",
+      width: "112px",
       class: "c-then",
       cell: (row) => {
         const after = row.type

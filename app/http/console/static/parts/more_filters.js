@@ -31,9 +31,7 @@ export function MoreFilters({ filters }) {
       <label>Shadow policies<select value=${filters.shadow ?? ""} onChange=${set("shadow")}><option value="">Any result</option><option value="any">Would decide otherwise</option>
         ${[...(policies.all?.values() ?? [])].filter((each) => each.mode === "shadow").map((each) => html`<option value=${each.id}>${each.name} would</option>`)}</select></label>
       ${["Action", "Session", "User", "Subject"].map((name) => html`<label>${name}<${FilterField} name=${name.toLowerCase()} value=${filters[name.toLowerCase()]} placeholder="Any" /></label>`)}
-      <label>Key<${FilterField} name="key_id" value=${filters.key_id} placeholder="Any; its id" /></label>
-      <label>From (UTC)<${FilterField} name="from" value=${filters.from} placeholder="2026-11-23T12:00" /></label>
-      <label>To (UTC)<${FilterField} name="to" value=${filters.to} placeholder="now" /></label></div>`;
+      <label>Key<${FilterField} name="key_id" value=${filters.key_id} placeholder="Any; its id" /></label></div>`;
 }
 
 /** Those that are in force, each with a button that removes it. @param {{filters: Record<string, string>, names: string[]}} props */

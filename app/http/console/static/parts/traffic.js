@@ -29,11 +29,11 @@ export function Traffic() {
         }))
       : [],
   );
-  const pick = (/** @type {number} */ index) =>
+  const pick = (/** @type {number} */ first, /** @type {number} */ last) =>
     go(
       to("decisions", {
-        from: new Date(times[index]).toISOString(),
-        to: new Date(times[index] + step - 1).toISOString(),
+        from: new Date(times[first]).toISOString(),
+        to: new Date(times[last] + step - 1).toISOString(),
       }),
     );
   const sum = (/** @type {string} */ result) =>

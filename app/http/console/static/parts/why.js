@@ -86,6 +86,7 @@ function Body({ entry, why, about }) {
         html`<dt>Policy</dt><dd><${PolicyName} id=${entry.policyId} />${entry.policyVersion ? html` <${Tag}>v${entry.policyVersion}<//>` : ""}
         ${entry.rule && html` <span class="muted">rule ${entry.rule.index + 1}, <code>${entry.rule.type}</code></span>`}</dd>`
       }
+      ${!entry.type && html`<dt title="Of the same agent and tool, with the same result, code and policy">First of its kind</dt><dd><${Later} load=${() => import("./first.js")} name="First" entry=${entry} instead=${html`<span class="muted">looking…</span>`} /></dd>`}
       <dt>Key</dt><dd><${KeyName} id=${entry.keyId} /> <button type="button" class="link small" onClick=${filter({ key_id: entry.keyId })}>only this one</button></dd>
       ${entry.subject && html`<dt>Workload</dt><dd><code><${Text} value=${entry.subject} /></code></dd>`}
       ${["session", "user"].map((name) => typeof context[name] === "string" && html`<dt>${name === "user" ? "User" : "Session"}</dt><dd><code><${Text} value=${context[name]} /></code></dd>`)}

@@ -8,8 +8,8 @@ import { Later, Problem } from "../parts/loading.js";
 import { address, param, place, setParams } from "../url.js";
 import { Fragment, html, useMemo, useRef, useState } from "../vendor/preact.js";
 
-const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "subject", "shadow", "from", "to"];
-const FILTERS = ["result", "agent_id", "tool_name", "q", ...MORE];
+const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "subject", "shadow"];
+const FILTERS = ["result", "agent_id", "tool_name", "q", "from", "to", ...MORE];
 
 const more = () => import("../parts/more_filters.js");
 
@@ -55,6 +55,7 @@ export function Screen() {
       <details class="menu-button" onToggle=${(/** @type {any} */ event) => setExporting(event.target.open)}><summary class="button"><${Icon} name="download" />Export</summary>
         ${exporting && html`<${Later} load=${() => import("../parts/export.js")} name="Export" filters=${filters} />`}</details></div>
     <${Filters} filters=${filters} all=${all} setAll=${setAll} />
+    <section class="card histogram"><${Later} load=${() => import("../parts/histogram.js")} name="Histogram" filters=${filters} /></section>
     <${Problem} error=${!feed.entries.length && feed.error} />
     <${Entries} tall entries=${feed.entries} all=${all} selected=${entry} open=${(/** @type {Entry} */ row) => open(row.id)}
       end=${() => feed.older()} moved=${moved} loading=${feed.reading} empty=${feed.error === null && html`<${Later} load=${more} name="Nothing" filters=${filters} names=${FILTERS} floor=${feed.floor} />`} />
