@@ -183,9 +183,12 @@ def test_decisions_are_counted_over_time_for_the_filters_in_force(visit, scene, 
     page.get_by_role("columnheader", name="Time (UTC)").wait_for()
 
 
-CUT = """[...document.querySelectorAll('.table .row > span, .filters *, .histogram *, .head *')].filter((each) =>
-  !each.closest('.sr') && each.scrollWidth > each.clientWidth + 1 && each.clientWidth && getComputedStyle(each).overflowX === 'hidden'
-  || each.matches('.row > span') && each.scrollHeight > each.clientHeight + 4).map((each) => each.textContent)"""
+CUT = """[...document.querySelectorAll('.table .row > span, .filters *, .histogram *, .head *')]
+  .filter((each) => !each.closest('.sr'))
+  .filter((each) => each.clientWidth && each.scrollWidth > each.clientWidth + 1 && !each.matches('input')
+    || each.matches('.row > span') && each.scrollHeight > each.clientHeight + 4)
+  .map((each) => each.textContent)"""
+"""What does not fit into its place; a field scrolls."""
 
 
 def test_nothing_of_a_decision_is_cut_off_on_a_desktop(visit, scene):
@@ -194,3 +197,67 @@ def test_nothing_of_a_decision_is_cut_off_on_a_desktop(visit, scene):
     page.get_by_text("above the maximum 100").first.wait_for()
     page.locator(".chart").wait_for()
     assert page.evaluate(CUT) == []
+
+
+def test_everything_is_found_from_anywhere_by_name_or_by_id(visit, scene, bot):
+    """`/` or Ctrl+K; the keyboard chooses and opens; an id that no list has is looked for in the log."""
+    agent, policy = bot
+    decision = scene.tenant.authorize(agent, "order.read")["id"]
+    visitor = visit("admin")
+    page = visitor.open("/console", "Overview")
+    page.get_by_role("button", name="Search everything").wait_for()
+    page.keyboard.press("/")
+    dialog = page.get_by_role("dialog", name="Search everything")
+    field, found = dialog.get_by_role("combobox"), dialog.get_by_role("option")
+    field.fill("refund bot")
+    found.filter(has_text="refund-bot").filter(has_text="agent").wait_for()
+    found.filter(has_text="Small refunds").wait_for()
+    found.filter(has_text="approval, pending").wait_for()
+    assert visitor.violations() == []
+    field.press("ArrowDown")
+    field.press("ArrowUp")
+    field.press("Enter")
+    page.get_by_role("heading", name="Refund bot", level=1).wait_for()
+    page.keyboard.press("Control+k")
+    field.fill(policy)
+    found.filter(has_text="Orders").click()
+    page.get_by_role("heading", name="Orders", level=1).wait_for()
+    page.keyboard.press("/")
+    field.fill(decision)
+    found.filter(has_text="order.read").wait_for()
+    field.press("Enter")
+    page.get_by_role("dialog", name="Why").get_by_text(decision).wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Why").wait_for(state="hidden")
+    page.keyboard.press("/")
+    field.fill("order.read")
+    found.filter(has_text="decisions with the text").click()
+    page.wait_for_url(lambda url: "q=order.read" in url)
+
+
+def test_who_reads_no_policies_finds_what_they_may_read(visit, scene):
+    """And nothing is asked that would be refused."""
+    page = visit("approve").open("/console/approvals", "Approvals")
+    page.get_by_role("button", name="Search everything").click()
+    page.get_by_role("combobox", name="Search everything").fill("refund")
+    page.get_by_role("option").filter(has_text="approval, pending").wait_for()
+    assert page.get_by_role("option").filter(has_text="agent").count() == 0
+
+
+def test_lists_are_sorted_by_a_column_and_the_address_has_the_order(visit, scene, bot):
+    """Up, down, and as they were."""
+    page = visit("admin").open("/console/agents", "Agents")
+    page.get_by_role("gridcell", name="Shop bot").first.wait_for()
+    names = page.locator(".row .c-tool").all_inner_texts
+    given = names()
+    header = page.get_by_role("columnheader", name="Name")
+    header.get_by_role("button").click()
+    page.wait_for_url(lambda url: "sort=Name" in url)
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert names() == sorted(given, key=str.casefold)
+    header.get_by_role("button").click()
+    page.wait_for_url(lambda url: "sort=-Name" in url)
+    assert names() == sorted(given, key=str.casefold, reverse=True)
+    header.get_by_role("button").click()
+    page.wait_for_url(lambda url: "sort" not in url)
+    assert (names(), header.get_attribute("aria-sort")) == (given, None)

@@ -2,6 +2,7 @@
 import { signal, useLayoutEffect, useRef } from "./vendor/preact.js";
 
 export const shortcutsShown = signal(false);
+export const searchShown = signal(false);
 export const shortcutsOn = signal(localStorage.getItem("remit.shortcuts") !== "off");
 /** The keys of what is shown, the newest last. @type {{current: Record<string, () => void>}[]} */
 export const layers = [];

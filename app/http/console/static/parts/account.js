@@ -1,6 +1,6 @@
 // Who is there, the theme, and help.
 import { Icon } from "../icons.js";
-import { shortcutsShown } from "../keys.js";
+import { searchShown, shortcutsShown } from "../keys.js";
 import { session, signOut } from "../session.js";
 import { html, useState } from "../vendor/preact.js";
 import { Action } from "./action.js";
@@ -23,6 +23,9 @@ export function Account() {
   };
   return html`<div class="account">
     <div class="tools">
+      <button type="button" class="quiet square" onClick=${() => {
+        searchShown.value = true;
+      }} title="Search everything (/)" aria-label="Search everything"><${Icon} name="search" /></button>
       <button type="button" class="quiet square" onClick=${turn} title=${`Theme: ${theme}`} aria-label=${`Theme: ${theme}`}><${Icon} name=${theme} /></button>
       <button type="button" class="quiet square" onClick=${() => {
         shortcutsShown.value = true;

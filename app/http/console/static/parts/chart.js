@@ -46,7 +46,7 @@ export function Chart({ times, step, series, ticks = [], pick, label, size, tick
         if (sides) pick(sides[0], sides[1]);
       }}>
     ${sides && html`<rect class="brush" x=${x(times[sides[0]])} y="0" width=${(sides[1] - sides[0] + 1) * width} height=${HEIGHT - FOOT} />`}
-    ${[0, 0.5, 1].map((part) => html`<line class="rule" x1=${LEFT} x2=${WIDTH} y1=${y(most * part)} y2=${y(most * part)} /><text x=${LEFT - 8} y=${y(most * part) + 4} text-anchor="end">${short(most * part)}</text>`)}
+    ${[0, 0.5, 1].filter((part) => Number.isInteger(most * part)).map((part) => html`<line class="rule" x1=${LEFT} x2=${WIDTH} y1=${y(most * part)} y2=${y(most * part)} /><text x=${LEFT - 8} y=${y(most * part) + 4} text-anchor="end">${short(most * part)}</text>`)}
     ${times.map((time, index) => {
       let under = 0;
       const words = `${written(time).slice(0, 16).replace("T", " ")}: ${series.map((each) => `${each.values[index]} ${each.name}`).join(", ")}`;

@@ -1,7 +1,8 @@
 // What a key that was pressed does, on any screen.
-import { layers, shortcutsOn, shortcutsShown } from "../keys.js";
+import { layers, searchShown, shortcutsOn, shortcutsShown } from "../keys.js";
 import { go, to } from "../url.js";
-import { useEffect } from "../vendor/preact.js";
+import { html, useEffect } from "../vendor/preact.js";
+import { Later } from "./loading.js";
 
 /** @param {EventTarget | null} target */
 function isField(target) {
@@ -13,11 +14,21 @@ function focusFilter() {
   if (first instanceof HTMLElement) first.focus();
 }
 
-/** Listens while it is shown. @param {{screens: {path: string, key: string}[]}} props */
+function showSearch() {
+  searchShown.value = true;
+}
+
+/** Listens while it is shown, and shows the search. @param {{screens: {path: string, name: string, key: string}[]}} props */
 export function KeyPresses({ screens }) {
   useEffect(() => {
     let going = false;
     const pressed = (/** @type {KeyboardEvent} */ event) => {
+      const modal = document.querySelector("dialog[open]") !== null;
+      if (shortcutsOn.value && (event.metaKey || event.ctrlKey) && event.key === "k") {
+        event.preventDefault();
+        if (!modal) showSearch();
+        return;
+      }
       if (
         !shortcutsOn.value ||
         event.metaKey ||
@@ -27,7 +38,6 @@ export function KeyPresses({ screens }) {
       )
         return;
       const screen = going ? screens.find((each) => each.key === event.key) : undefined;
-      const modal = document.querySelector("dialog[open]") !== null;
       const act =
         screen && !modal
           ? () => go(to(screen.path))
@@ -35,8 +45,10 @@ export function KeyPresses({ screens }) {
             ? () => {
                 shortcutsShown.value = !shortcutsShown.value;
               }
-            : event.key === "/" && !modal
-              ? focusFilter
+            : ["/", "f"].includes(event.key) && !modal
+              ? event.key === "/"
+                ? showSearch
+                : focusFilter
               : layers.findLast(({ current }) => current[event.key])?.current[event.key];
       going = event.key === "g" && !going;
       if (!act) return;
@@ -46,5 +58,5 @@ export function KeyPresses({ screens }) {
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   }, [screens.length]);
-  return null;
+  return searchShown.value && html`<${Later} load=${() => import("./search.js")} name="Search" screens=${screens} />`;
 }

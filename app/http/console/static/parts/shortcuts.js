@@ -5,7 +5,8 @@ import { html } from "../vendor/preact.js";
 import { useModal } from "./modal.js";
 
 const KEYS = [
-  ["/", "first filter"],
+  ["/", "search everything; also ⌘K or Ctrl+K"],
+  ["f", "first filter"],
   ["j k ↓ ↑", "move in a table"],
   ["Enter", "open"],
   ["Esc", "close"],

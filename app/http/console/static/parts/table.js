@@ -1,8 +1,10 @@
-// A table whose rows are drawn only while they can be seen: a grid for the keyboard and for screen readers.
+// A table whose rows are drawn only while they can be seen: a grid for the keyboard and for screen readers. A column that says by
+// what its rows are compared has a button that sorts them; the address has the order.
 import { useKeys } from "../keys.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { param, setParams } from "../url.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 
-/** @template Row @typedef {{name: string, width: string, cell: (row: Row) => any, class?: string, short?: boolean}} Column */
+/** @template Row @typedef {{name: string, width: string, cell: (row: Row) => any, class?: string, by?: (row: Row) => string | number}} Column */
 const SPARE = 8;
 const ROW = 40;
 
@@ -11,7 +13,7 @@ const ROW = 40;
 export function Table({
   label,
   columns,
-  rows,
+  rows: given,
   id,
   open,
   selected,
@@ -22,6 +24,12 @@ export function Table({
   tall = false,
   phone = 64,
 }) {
+  const order = param("sort");
+  const sorting = columns.find((each) => each.by && each.name === order.replace(/^-/, ""));
+  const rows = useMemo(
+    () => (sorting?.by ? sorted(given, sorting.by, order[0] === "-") : given),
+    [given, order, sorting?.by],
+  );
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 800, row: ROW });
   const [at, setAt] = useState(0);
@@ -89,7 +97,7 @@ export function Table({
   return html`<div class=${`table${tall ? " tall" : ""}${open ? " opens" : ""}`} role="grid" aria-label=${label} style=${tall && rows.length ? { minHeight: `${Math.min(240, (view.row === ROW ? 38 : 2) + rows.length * view.row)}px` } : undefined} aria-rowcount=${rows.length + 1} aria-colcount=${columns.length}
       ref=${box} onScroll=${scrolled} onKeyDown=${pressed} aria-busy=${loading} tabindex=${rows.length ? undefined : 0}>
     <div class="thead" role="row" aria-rowindex="1" style=${{ gridTemplateColumns: grid }}>
-      ${columns.map((column) => html`<span role="columnheader" class=${column.class}>${column.name}</span>`)}</div>
+      ${columns.map((column) => html`<span role="columnheader" class=${column.class} aria-sort=${column === sorting ? (order[0] === "-" ? "descending" : "ascending") : undefined}>${column.by ? html`<button type="button" onClick=${() => setParams({ sort: order === column.name ? `-${column.name}` : order === `-${column.name}` ? null : column.name })}>${column.name}</button>` : column.name}</span>`)}</div>
     <div class="tbody" role="rowgroup" style=${{ height: `${rows.length * view.row}px` }}>
       ${rows.slice(first, last).map((row, offset) => {
         const index = first + offset;
@@ -103,4 +111,15 @@ export function Table({
       })}</div>
     ${!rows.length && (loading ? html`<div class="waiting-rows">${Array.from({ length: 8 }, () => html`<div></div>`)}</div>` : empty)}
   </div>`;
+}
+
+/** @template Row @param {Row[]} rows @param {(row: Row) => string | number} by @param {boolean} down */
+function sorted(rows, by, down) {
+  const way = down ? -1 : 1;
+  const compare = (/** @type {any} */ a, /** @type {any} */ b) =>
+    typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true });
+  return rows
+    .map((row) => ({ row, at: by(row) }))
+    .sort((a, b) => way * compare(a.at, b.at))
+    .map(({ row }) => row);
 }

@@ -30,12 +30,14 @@ export function Screen() {
   const columns = [
     {
       name: "Name",
+      by: (row) => row.name,
       width: "minmax(140px, 2fr)",
       class: "c-tool",
       cell: (row) => html`<b><${Text} value=${row.name} /></b>`,
     },
     {
       name: "Status",
+      by: (row) => row.status,
       width: "120px",
       class: "c-result",
       cell: (row) =>
@@ -43,12 +45,14 @@ export function Screen() {
     },
     {
       name: "Alias",
+      by: (row) => row.alias ?? "",
       width: "minmax(90px, 1fr)",
       class: "c-time",
       cell: (row) => html`<code>${row.alias ?? ""}</code>`,
     },
     {
       name: "Groups",
+      by: (row) => row.groups.join(" "),
       width: "minmax(100px, 1.2fr)",
       class: "c-agent",
       cell: (row) => row.groups.map((each) => html`<${Tag}>${each}<//> `),
@@ -63,13 +67,20 @@ export function Screen() {
       ? [
           {
             name: "Last 24 h",
+            by: (/** @type {Agent} */ row) => day.calls.get(row.id) ?? 0,
             width: "140px",
             class: "number c-then",
             cell: (/** @type {Agent} */ row) => html`<${DayCount} agent=${row} day=${day} />`,
           },
         ]
       : []),
-    { name: "Changed", width: "90px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.updatedAt} />` },
+    {
+      name: "Changed",
+      by: (row) => row.updatedAt,
+      width: "90px",
+      class: "muted c-then",
+      cell: (row) => html`<${Time} at=${row.updatedAt} />`,
+    },
   ];
   return html`<div class="page full"><div class="head"><h1>Agents</h1><span class="spring"></span>
       <div class="buttons"><button type="button" class="danger" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("stop")}><${Icon} name="stop" />Stop many…</button>

@@ -26,6 +26,7 @@ export function Screen() {
   const columns = [
     {
       name: "Name",
+      by: (row) => row.name,
       width: "minmax(150px, 1.6fr)",
       class: "c-tool",
       cell: (row) => html`<b><${Text} value=${row.name} /></b>`,
@@ -38,12 +39,25 @@ export function Screen() {
     },
     {
       name: "Scopes",
+      by: (row) => row.scopes.join(" "),
       width: "minmax(100px, 1.2fr)",
       class: "c-result",
       cell: (row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `),
     },
-    { name: "Last used", width: "84px", class: "muted c-agent", cell: (row) => html`<${Time} at=${row.lastUsedAt} />` },
-    { name: "Expires", width: "72px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.expiresAt} />` },
+    {
+      name: "Last used",
+      by: (row) => row.lastUsedAt ?? "",
+      width: "84px",
+      class: "muted c-agent",
+      cell: (row) => html`<${Time} at=${row.lastUsedAt} />`,
+    },
+    {
+      name: "Expires",
+      by: (row) => row.expiresAt ?? "",
+      width: "72px",
+      class: "muted c-then",
+      cell: (row) => html`<${Time} at=${row.expiresAt} />`,
+    },
     {
       name: "Notes",
       width: "140px",

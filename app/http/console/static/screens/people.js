@@ -22,6 +22,7 @@ export function Screen() {
     },
     {
       name: "Scopes",
+      by: (/** @type {any} */ row) => row.scopes.join(" "),
       width: "minmax(90px, 1fr)",
       class: "c-result",
       cell: (/** @type {any} */ row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `),
@@ -29,18 +30,21 @@ export function Screen() {
     { name: "Through", width: "100px", class: "c-time", cell: (/** @type {any} */ row) => row.via },
     {
       name: "Since",
+      by: (/** @type {any} */ row) => row.createdAt,
       width: "110px",
       class: "muted c-then",
       cell: (/** @type {any} */ row) => html`<${Time} at=${row.createdAt} />`,
     },
     {
       name: "Last seen",
+      by: (/** @type {any} */ row) => row.lastUsedAt ?? row.createdAt,
       width: "110px",
       class: "muted c-agent",
       cell: (/** @type {any} */ row) => html`<${Time} at=${row.lastUsedAt ?? row.createdAt} />`,
     },
     {
       name: "Ends",
+      by: (/** @type {any} */ row) => row.until ?? "",
       width: "100px",
       class: "muted c-then",
       cell: (/** @type {any} */ row) => html`<${Time} at=${row.until} />`,
