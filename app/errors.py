@@ -252,6 +252,10 @@ class LimitReached(AppError, status=409, code="LIMIT_REACHED"):
     """The workspace, the agent or the API key already has as many of these as this service allows."""
 
 
+class NothingToLearn(AppError, status=409, code="NOTHING_TO_LEARN"):
+    """The log has no call from which a policy could be proposed; this never means that the agent needs nothing."""
+
+
 class ApprovalMismatch(AppError, status=409, code="APPROVAL_MISMATCH"):
     """No open approval of this very call, asked for with this key, has the given approval_id. Nothing was decided."""
 

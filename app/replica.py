@@ -33,6 +33,7 @@ from app.explain.agent_trail import AgentTrail
 from app.explain.explained_entry import PastDecisions
 from app.explain.explainer import Explainer
 from app.explain.replay_jobs.processes import ReplayProcesses
+from app.explain.replay_jobs.proposer import Proposer
 from app.explain.replay_jobs.replayer import Replayer
 from app.explain.tool_listings import ToolListings
 from app.explain.usual_values import UsualCalls
@@ -159,6 +160,7 @@ class Log(Struct, frozen=True, kw_only=True):
     audit: AuditLog
     sealing: SealingWatch
     replayer: Replayer
+    proposer: Proposer
     replays: ReplayProcesses
 
 
@@ -364,6 +366,7 @@ def _services(
             audit=audit,
             sealing=sealing,
             replayer=Replayer(agents, policies, changes, audit, redactor.may_be_secret),
+            proposer=Proposer(agents, catalog, audit),
             replays=ReplayProcesses(settings, stopping),
         ),
         streams=Streams(

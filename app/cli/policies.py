@@ -22,6 +22,7 @@ _LAZILY = {
     "bounds": "app.cli.policy_bounds:print_bounds",
     "diff": "app.cli.policy_apply:diff_policies",
     "export": "app.cli.policy_export:export_policies",
+    "propose": "app.cli.policy_propose:propose_policies",
     "lint": "app.cli.policy_lint:lint",
     "schema": "app.cli.policy_export:print_schema",
     "test": "app.cli.policy_tests:test_policies",

@@ -1,17 +1,19 @@
 """Calls judged by proposed policies, in order, with sessions and limits counted as the service counts them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from app.model.decisions import Outcome, Result
+from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Owner, Policy
 from app.model.policy_sets import PolicyEntry, settle
 from app.model.proposals import Reads
+from app.pdp import decide
 from app.propose.hostile import variations
 from app.propose.observed import ObservedCall
 from app.propose.proposer import KnownTool, propose
@@ -32,10 +34,7 @@ def policies_of(proposed: Sequence[Mapping[str, Any]]) -> list[Policy]:
     """The policies as they would be stored, one after the other. Raises ValidationError if one is not valid."""
     entries = [msgspec.convert(each, PolicyEntry) for each in proposed]
     changes = settle([], entries, Owner(_AGENT), prune=False)
-    return [
-        msgspec.structs.replace(change.policy, id=f"new {index}", created_ms=index)
-        for index, change in enumerate(changes)
-    ]
+    return [replace(change.policy, id=f"new {index}", created_ms=index) for index, change in enumerate(changes)]
 
 
 class Judge:
@@ -49,6 +48,9 @@ class Judge:
 
     def judge(self, call: ObservedCall, *, counts: bool = True) -> Outcome:
         """What the call gets. counts: False = it leaves no trace even if it is allowed."""
+        settled = self._ruleset.settled(call.tool)
+        if settled is not None and not settled.quotas:
+            return settled.outcome
         self._timeline.advance(call.time_ms)
         logged = LoggedCall(
             id=call.id,
@@ -69,14 +71,10 @@ class Judge:
             self._ledger.take(replayed, _AGENT)
         return outcome
 
-    def results(self, calls: Iterable[ObservedCall]) -> Iterator[Result]:
-        """What each call gets, oldest first."""
-        return (self.judge(call).result for call in calls)
-
-
-def counted(proposed: Sequence[Mapping[str, Any]], calls: Iterable[ObservedCall]) -> Counter[Result]:
-    """How many of these calls get each result."""
-    return Counter(Judge(policies_of(proposed)).results(calls))
+    def may_allow(self, call: ObservedCall) -> bool:
+        """True if the call is allowed with room in every limit, and after anything."""
+        request = AuthorizeRequest(_AGENT, call.tool, "", call.parameters, b"", context=call.context)
+        return decide(self._ruleset.compiled, request, call.time_ms * 1000).outcome.result is Result.ALLOWED
 
 
 def of_unseen_users(calls: Sequence[ObservedCall], catalog: Mapping[str, KnownTool], reads: Reads) -> Counter[Result]:
@@ -88,7 +86,7 @@ def of_unseen_users(calls: Sequence[ObservedCall], catalog: Mapping[str, KnownTo
         learned = [call for call in calls if call.unit not in held_out]
         if learned and len(learned) < len(calls):
             policies = propose(learned, catalog, reads).policies
-            found += counted(policies, (call for call in calls if call.unit in held_out))
+            found += tried(policies, (call for call in calls if call.unit in held_out), ()).counts
     return found
 
 
@@ -100,18 +98,32 @@ class Varied(NamedTuple):
     result: Result
 
 
-def of_variations(
-    proposed: Sequence[Mapping[str, Any]], calls: Iterable[ObservedCall], tools: Collection[str]
-) -> Iterator[Varied]:
-    """Yield hostile variations of some calls of these tools that are allowed, each in place of the call itself."""
+class Tried(Struct, frozen=True):
+    """How policies judge the calls that they were made from.
+
+    counts: how many calls get each result. varied: hostile variations of some calls, each in place of the call itself.
+    first: by tool and result, the oldest call that gets it.
+    """
+
+    counts: Counter[Result]
+    varied: list[Varied]
+    first: dict[tuple[str, Result], ObservedCall]
+
+
+def tried(proposed: Sequence[Mapping[str, Any]], calls: Iterable[ObservedCall], varied: Collection[str]) -> Tried:
+    """Try the policies on these calls, oldest first, and on variations of calls of the tools `varied`."""
     judge = Judge(policies_of(proposed))
-    taken: dict[str, set[str]] = defaultdict(set)
+    found = Tried(Counter(), [], {})
+    bases: dict[str, set[str]] = defaultdict(set)
     for call in calls:
-        units = taken[call.tool]
-        is_base = call.tool in tools and call.unit not in units and len(units) < _VARIED
+        units = bases[call.tool]
+        is_base = call.tool in varied and call.unit not in units and len(units) < _VARIED
         if is_base and judge.judge(call, counts=False).result is Result.ALLOWED:
             units.add(call.unit)
             for kind, parameters in variations(call.parameters):
-                varied = msgspec.structs.replace(call, parameters=parameters)
-                yield Varied(kind, varied, judge.judge(varied, counts=False).result)
-        judge.judge(call)
+                other = replace(call, parameters=parameters)
+                found.varied.append(Varied(kind, other, judge.judge(other, counts=False).result))
+        result = judge.judge(call).result
+        found.counts[result] += 1
+        found.first.setdefault((call.tool, result), call)
+    return found

@@ -75,6 +75,11 @@ class Observer:
         self._tripped: set[str] = set()
         self._unreadable = 0
 
+    @property
+    def count(self) -> int:
+        """How many calls have been found so far."""
+        return len(self._allowed)
+
     def feed(self, lines: Iterable[bytes]) -> None:
         """Read these lines, each without its line feed."""
         for line in lines:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from app.model.catalog import Consequence
 from app.model.proposals import ProposedValue, Reads, RuleEvidence
 from app.propose.bounded import Asks, Bounded, bounded
 from app.propose.observed import ObservedCall, by_tool, most_sessions_a_day, units_of, when
@@ -15,26 +16,17 @@ _SESSIONS_A_DAY = 300
 """With more, the order of calls is not asked for: the rule looks back on a thousand sessions of an agent."""
 
 
-class Marks(NamedTuple):
-    """What a person said about a tool: what its calls do, and whether strangers wrote its results. None: not said."""
+class KnownTool(NamedTuple):
+    """A tool of the catalogue: what a person said of it, None = nobody did, and the JSON Schema of its parameters."""
 
-    consequence: str | None = None
+    consequence: Consequence | None = None
     foreign: bool | None = None
+    schema: Mapping[str, Any] | None = None
 
     @property
     def is_foreign(self) -> bool:
-        """True unless a person said that it is not."""
+        """True unless a person said that no stranger writes what it returns."""
         return self.foreign is not False
-
-
-UNMARKED = Marks()
-
-
-class KnownTool(NamedTuple):
-    """A tool of the catalogue: its marks, and the JSON Schema of its parameters."""
-
-    marks: Marks = UNMARKED
-    schema: Mapping[str, Any] | None = None
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
@@ -66,23 +58,23 @@ def propose(
     seen = by_tool(calls)
     asks = {tool: why for tool, why in (asking or {}).items() if tool in catalog}
     known = [tool for tool in sorted(catalog) if tool not in asks]
-    of = {tool: catalog[tool].marks.consequence for tool in known}
-    free = [tool for tool in known if of[tool] == "none" and (tool in seen or reads is Reads.ALL)]
-    disclosing = [tool for tool in known if of[tool] == "discloses" and tool in seen]
-    foreign = [tool for tool in [*free, *disclosing] if catalog[tool].marks.is_foreign]
+    of = {tool: catalog[tool].consequence for tool in known}
+    free = [tool for tool in known if of[tool] is Consequence.NONE and (tool in seen or reads is Reads.ALL)]
+    disclosing = [tool for tool in known if of[tool] is Consequence.DISCLOSES and tool in seen]
+    foreign = [tool for tool in [*free, *disclosing] if catalog[tool].is_foreign]
     made: dict[str, Bounded] = {}
     for tool in (each for each in known if each in seen):
         match of[tool]:
-            case "none" | "discloses":
+            case Consequence.NONE | Consequence.DISCLOSES:
                 pass
-            case "reversible":
+            case Consequence.REVERSIBLE:
                 found = _reversible(tool, seen, catalog, free, foreign, calls)
                 if isinstance(found, Asks):
                     asks[tool] = found.why
                 else:
                     made[tool] = found
             case _:
-                asks[tool] = "cannot be undone" if of[tool] == "irreversible" else "not marked"
+                asks[tool] = "not marked" if of[tool] is None else Consequence.IRREVERSIBLE.in_words
     writer = _Writer()
     if free:
         writer.grant(free, seen)
@@ -117,7 +109,7 @@ def _reversible(
     calls: Sequence[ObservedCall],
 ) -> Bounded | Asks:
     """The rules of a tool whose calls can be undone."""
-    if catalog[tool].marks.is_foreign:
+    if catalog[tool].is_foreign:
         return Asks("its own results hold text of strangers")
     if foreign:
         return Asks(f"the agent reads text of strangers: {foreign[0]}")

@@ -42,6 +42,7 @@ RUN_BY = {
     "docs/operations.md": "tests/contracts/test_operations_page.py",
     "docs/policy-files.md": "tests/readme/test_pages.py",
     "docs/policy-warnings.md": "tests/readme/test_pages.py",
+    "docs/propose.md": "tests/readme/test_pages.py",
     "docs/replay.md": "tests/replay/test_replay_page.py",
     "docs/shadow.md": "tests/readme/test_pages.py",
     "docs/shell-lines.md": "tests/shell/test_shell_lines_page.py",

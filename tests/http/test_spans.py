@@ -32,9 +32,12 @@ def commands(command, path=()):
             yield from commands(command.get_command(context, name), (*path, name))
 
 
-COMMANDS = [
-    path for path, command in commands(main) if {"--from", "--to"} <= {o for p in command.params for o in p.opts}
-]
+COMMANDS = {
+    path: ["x" for each in command.params if isinstance(each, click.Argument) and each.required]
+    for path, command in commands(main)
+    if {"--from", "--to"} <= {o for p in command.params for o in p.opts}
+}
+"""Each command with its arguments."""
 
 
 def test_there_are_spans_to_ask_for():
@@ -84,7 +87,9 @@ def test_the_command_line_refuses_such_a_span(words):
     """As misuse, before anything is asked."""
     by = ["--by", "tool"] if words[-1] == "counts" else []
     told = CliRunner().invoke(
-        main, [*words, *by, "--from", "2026-11-21", "--to", "20261120"], env={"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+        main,
+        [*words, *COMMANDS[words], *by, "--from", "2026-11-21", "--to", "20261120"],
+        env={"REMIT_REDIS_URL": "redis://127.0.0.1:1"},
     )
     assert (told.exit_code, "--from must not be after --to, which is 2026-11-20T23:59:59.999Z" in told.output) == (
         2,

@@ -6,23 +6,24 @@ import msgspec
 import pytest
 from observed_calls import CHANGES, FINAL, airline, airline_catalog, observed
 
+from app.model.catalog import Consequence
 from app.model.decisions import Result
 from app.model.policy_sets import PolicyEntry
 from app.model.proposals import Reads, need
 from app.propose.hostile import KINDS, variations
-from app.propose.judged import Judge, counted, of_unseen_users, of_variations, policies_of
-from app.propose.proposer import KnownTool, Marks, propose
+from app.propose.judged import Judge, of_unseen_users, policies_of, tried
+from app.propose.proposer import KnownTool, propose
 
 AIRLINE = airline()
 CATALOG = airline_catalog()
 PROPOSED = propose(AIRLINE, CATALOG)
 MARKED = {
-    "read": KnownTool(Marks("none", foreign=False)),
-    "change": KnownTool(Marks("reversible", foreign=False)),
-    "final": KnownTool(Marks("irreversible", foreign=False)),
-    "fetch": KnownTool(Marks("discloses", foreign=False)),
+    "read": KnownTool(Consequence.NONE, foreign=False),
+    "change": KnownTool(Consequence.REVERSIBLE, foreign=False),
+    "final": KnownTool(Consequence.IRREVERSIBLE, foreign=False),
+    "fetch": KnownTool(Consequence.DISCLOSES, foreign=False),
     "unmarked": KnownTool(),
-    "unseen": KnownTool(Marks("reversible", foreign=False)),
+    "unseen": KnownTool(Consequence.REVERSIBLE, foreign=False),
 }
 
 
@@ -69,7 +70,7 @@ def test_a_fetch_is_allowed_with_what_the_user_named():
 @pytest.mark.parametrize("reader", ["read", "fetch", "change"])
 def test_where_strangers_text_is_read_every_change_asks(reader, foreign):
     """Also if nobody has said that there is none."""
-    marked = MARKED | {reader: KnownTool(Marks(MARKED[reader].marks.consequence, foreign))}
+    marked = MARKED | {reader: KnownTool(MARKED[reader].consequence, foreign)}
     calls = [call for tool in ("read", "fetch", "change") for call in by_users(tool, {"a": "b"})]
     proposed = propose(calls, marked)
     assert judged(proposed, observed("change", {"a": "b"}, "u1")) == [Result.ESCALATED]
@@ -91,13 +92,13 @@ def test_reads_that_nobody_made_are_granted_if_all_are():
 
 def test_the_airlines_proposal_asks_less_than_the_one_written_by_hand_and_denies_nothing():
     """The example by hand asks about 41 of these calls and denies 4; examples/README.md counts them."""
-    assert counted(PROPOSED.policies, AIRLINE) == {Result.ALLOWED: 544, Result.ESCALATED: 28}
+    assert tried(PROPOSED.policies, AIRLINE, ()).counts == {Result.ALLOWED: 544, Result.ESCALATED: 28}
     assert of_unseen_users(AIRLINE, CATALOG, Reads.SEEN) == {Result.ALLOWED: 516, Result.ESCALATED: 56}
     assert sum(len(policy["rules"]) for policy in PROPOSED.policies) == 18
 
 
 def test_no_hostile_variation_of_the_airlines_calls_passes():
-    varied = list(of_variations(PROPOSED.policies, AIRLINE, CHANGES))
+    varied = tried(PROPOSED.policies, AIRLINE, CHANGES).varied
     assert {each.kind for each in varied} == set(KINDS)
     assert [each for each in varied if each.result is Result.ALLOWED] == []
 

@@ -79,6 +79,12 @@ def test_the_sessions_with_tests_of_policies_print_what_the_page_shows(page, tmp
 
 
 @pytest.mark.slow
+def test_the_session_of_proposals_prints_what_the_page_shows(store, replica, program, tmp_path):
+    """In a separate workspace, because it needs all tools of the catalogue."""
+    paste("propose", store, replica, program, tmp_path)
+
+
+@pytest.mark.slow
 def test_the_session_of_authzen_prints_what_the_page_shows(store, replica, program, tmp_path):
     """In a separate workspace."""
     paste("authzen", store, replica, program, tmp_path)
@@ -105,7 +111,8 @@ def paste(page, store, replica, program, tmp_path):
     for name in ("curl", "jq"):
         program(name, f"the sessions of docs/{page}.md")
     tenant = Tenant(store.url, replica)
-    remit = put_remit_in(tmp_path / "bin", f'[ "$1" = approvals ] || set -- "$@" --workspace {tenant.id}')
+    asks = f'case "$1 $2" in approvals*|authorize*|*" test") ;; *) set -- "$@" --workspace {tenant.id};; esac'
+    remit = put_remit_in(tmp_path / "bin", asks)
     environment = clean_env() | {
         "REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"],
         "REMIT_URL": replica.base_url,

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
+from app.model.catalog import Consequence
 from app.propose.observed import ObservedCall
-from app.propose.proposer import KnownTool, Marks
+from app.propose.proposer import KnownTool
 
 DATA = Path(__file__).parents[2] / "examples/data"
 START_MS = 1_800_000_000_000
@@ -51,4 +52,4 @@ def airline_catalog():
     """The airline's tools as a person marked them."""
     tools = json.loads((DATA / "tools.json").read_text())["airline"]
     kinds = dict.fromkeys(tools, "none") | dict.fromkeys(CHANGES, "reversible") | dict.fromkeys(FINAL, "irreversible")
-    return {tool: KnownTool(Marks(kind, foreign=False), SCHEMA) for tool, kind in kinds.items()}
+    return {tool: KnownTool(Consequence(kind), foreign=False, schema=SCHEMA) for tool, kind in kinds.items()}

@@ -11,18 +11,19 @@ import msgspec
 
 from app.errors import Overloaded, TooManyReplays
 from app.explain.replay_jobs.analyses import ANSWER, AnalysisTask
+from app.model.proposals import ProposeTask
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask
 from app.runtime.fairness.shares import Shares
 from app.settings import Settings
 
-_BROKE_OFF = msgspec.json.encode(ReplayLine(error="The replay ended before its report; try again")) + b"\n"
+_BROKE_OFF = msgspec.json.encode(ReplayLine(error="It ended before its report; try again")) + b"\n"
 _STOPPING = msgspec.json.encode(ReplayLine(error="This replica is stopping; ask again")) + b"\n"
 _BEGUN = msgspec.json.encode(ReplayLine(progress=ReplayProgress(entries=0, done=0, of=1))) + b"\n"
 _PROGRESS = b'{"progress":'
 _SILENCE_S = 1.0
 _NICENESS = 19
 _LINE_BYTES = 16 * 1024 * 1024
-_LAST = (b'{"report":', b'{"error":', ANSWER)
+_LAST = (b'{"report":', b'{"proposal":', b'{"error":', ANSWER)
 
 
 class ReplayProcesses:
@@ -51,9 +52,10 @@ class ReplayProcesses:
                 raise TooManyReplays(shares.per_key, "API key")
             raise TooManyReplays(shares.per_workspace, "workspace")
 
-    async def begin(self, task: ReplayTask, key: str) -> AsyncIterator[bytes]:
-        """Stream the process's JSON lines; the last one is a report or an error. key: who asks. Raises TooManyReplays.
-        Closing the iterator ends the process.
+    async def begin(self, task: ReplayTask | ProposeTask, key: str) -> AsyncIterator[bytes]:
+        """Stream the process's JSON lines; the last one is a report, a proposal or an error. key: who asks.
+
+        Raises TooManyReplays. Closing the iterator ends the process.
         """
         lines = self._lines(task, key)
         first = await anext(lines)
@@ -75,7 +77,7 @@ class ReplayProcesses:
             raise Overloaded("The analysis ended before its answer; ask again")
         return line.rstrip()[len(ANSWER) : -1]
 
-    async def _lines(self, task: ReplayTask | AnalysisTask, key: str) -> AsyncGenerator[bytes]:
+    async def _lines(self, task: ReplayTask | ProposeTask | AnalysisTask, key: str) -> AsyncGenerator[bytes]:
         self.require_room(task.workspace_id, key)
         self._shares.enter(task.workspace_id, key)
         process: Process | None = None

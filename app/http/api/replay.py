@@ -51,12 +51,12 @@ class ReplayBody(Body, frozen=True):
 
     def task(self, workspace_id: str, agent_id: str | None, now_ms: int) -> ReplayTask:
         """The task described by the body. Raises Invalid."""
-        to_ms = _time_ms("to", self.to, now_ms, end=True)
+        to_ms = time_ms_in("to", self.to, now_ms, end=True)
         return ReplayTask(
             workspace_id=workspace_id,
             agent_id=agent_id,
             group=self.group,
-            from_ms=_time_ms("from", self.from_, max(0, to_ms - _SPAN_MS)),
+            from_ms=time_ms_in("from", self.from_, max(0, to_ms - _SPAN_MS)),
             to_ms=to_ms,
             policies=self.policies,
         )
@@ -95,7 +95,8 @@ async def replay_log(request: Request[Any, Any, Any], data: ReplayBody, caller: 
     return Stream(lines, media_type="application/x-ndjson", headers=UNBUFFERED)
 
 
-def _time_ms(name: str, text: str | None, default_ms: int, *, end: bool = False) -> int:
+def time_ms_in(name: str, text: str | None, default_ms: int, *, end: bool = False) -> int:
+    """The time in a body's field of this name. Raises Invalid."""
     try:
         return default_ms if text is None else parse_time_ms(text, end=end)
     except ValueError as error:

@@ -51,6 +51,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("GET", "/v1/agents/x/quotas"),
     ("POST", "/v1/policies/test"),
     ("POST", "/v1/policies/compare"),
+    ("POST", "/v1/policies/propose"),
     ("GET", "/v1/agents/x/bounds"),
     ("GET", "/v1/agents/x/history"),
     ("GET", "/v1/audit-logs/archive"),

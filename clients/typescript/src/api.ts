@@ -69,6 +69,12 @@ export interface paths {
         /** Compare policies: which calls a change would answer otherwise */
         post: operations["post_policies_compare"];
     };
+    "/v1/policies/propose": {
+        parameters: {
+        };
+        /** Propose policies for an agent from its log and the marks of its tools */
+        post: operations["post_policies_propose"];
+    };
     "/v1/workspace/policies": {
         parameters: {
         };
@@ -1621,6 +1627,66 @@ export interface components {
             /** @description All policies that it would own after it; those in force if left out. */
             after?: components["schemas"]["PolicyEntry"][];
         };
+        /** @description What to learn from. */
+        ProposeBody: {
+            /** @description The agent, by its id or its alias. `agentId` is accepted, too. */
+            agent_id: string;
+            /**
+             * Format: date-time
+             * @description The start of the span; 30 days before `to` if left out.
+             * @default null
+             */
+            from?: string | null;
+            /**
+             * Format: date-time
+             * @description The end of the span; now if left out.
+             * @default null
+             */
+            to?: string | null;
+            /**
+             * @description The calls that a person vouches for; all if left out.
+             * @default {
+             *       "keyId": [],
+             *       "user": [],
+             *       "session": [],
+             *       "excludeSession": []
+             *     }
+             */
+            filter?: components["schemas"]["ProposalFilter"];
+            /**
+             * @description Which tools that change nothing are granted: those in the log if left out.
+             * @default seen
+             */
+            reads?: components["schemas"]["Reads"];
+        };
+        /** @description The calls to learn from: those that fit every list that is given. */
+        ProposalFilter: {
+            /**
+             * @description Only calls made with one of these API keys.
+             * @default []
+             */
+            keyId?: string[];
+            /**
+             * @description Only calls with one of these as `context.user`.
+             * @default []
+             */
+            user?: string[];
+            /**
+             * @description Only calls with one of these as `context.session`.
+             * @default []
+             */
+            session?: string[];
+            /**
+             * @description Only calls with none of these as `context.session`.
+             * @default []
+             */
+            excludeSession?: string[];
+        };
+        /**
+         * @description Which of the tools that change nothing a proposal grants: `seen`, those in the log; `all` of the catalogue.
+         * @enum {string}
+         */
+        Reads: "all" | "seen";
         /** @description All policies of an agent, of a group or of the workspace; the answer to GET is accepted unchanged. */
         PutPolicies: {
             /** @description The policies. Other stored policies stay, or are deleted with `prune`. */
@@ -2568,7 +2634,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "REQUEST_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "REQUEST_PINNED" | "SEVERAL_WORKSPACES" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "REQUEST_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOTHING_TO_LEARN" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "REQUEST_PINNED" | "SEVERAL_WORKSPACES" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -2993,6 +3059,159 @@ export interface components {
             tool: string;
             /** @description What of its rules is tried, but not compared completely. */
             reason: string;
+        };
+        /** @description One line of the answer; each has one of these fields. */
+        ProposalLine: {
+            /** @description How far the log has been read; about once a second. */
+            progress?: components["schemas"]["ReplayProgress"];
+            /** @description The whole result; the last line of a complete answer. */
+            proposal?: components["schemas"]["Proposal"];
+            /** @description Why there is no result; then it is the last line. */
+            error?: string;
+        };
+        /** @description How far a replay has come. */
+        ReplayProgress: {
+            /** @description Entries read so far. */
+            entries: number;
+            /** @description How much of the log was read, in sequence numbers. */
+            done: number;
+            /** @description How much there is to read, in sequence numbers. */
+            of: number;
+        };
+        /** @description Policies for an agent, made from its log and the marks of its tools. Nothing is applied. */
+        Proposal: {
+            /**
+             * Format: date-time
+             * @description The start of the span that was read.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description The end of the span that was read.
+             */
+            to: string;
+            /** @description The policies, as PUT of the agent's policies takes them. */
+            policies: {
+                [key: string]: unknown;
+            }[];
+            /** @description What each of their rules and constraints was made from. */
+            evidence: components["schemas"]["RuleEvidence"][];
+            /** @description What they do about each tool. */
+            tools: components["schemas"]["ProposedTool"][];
+            /** @description The calls that they were made from. */
+            learned: components["schemas"]["LearnedCalls"];
+            /** @description What these calls would get. */
+            replay: components["schemas"]["ResultCounts"];
+            /** @description What the calls of each fifth of the users would get from policies made of the others; null for fewer than five users. */
+            unseen: components["schemas"]["ResultCounts"] | null;
+            /** @description What hostile variations of the calls would get. */
+            hostile: components["schemas"]["HostileCalls"];
+            /** @description Examples, as a file of tests has them. */
+            tests: {
+                [key: string]: unknown;
+            }[];
+            /** @description Claims, as a file of tests has them: no call of a tool that cannot be undone is allowed without a person. */
+            never: {
+                [key: string]: unknown;
+            }[];
+            /** @description What the log or the catalogue could not say. */
+            warnings: string[];
+        };
+        /** @description What a rule, or a constraint of it, was made from. */
+        RuleEvidence: {
+            /** @description Its place, such as `policies[1].rules[0].parameters.cabin`. */
+            path: string;
+            /** @description How many calls it was made from. */
+            calls: number;
+            /** @description Whose they were: how many users, or sessions without one. */
+            units: number;
+            /** @description How it was made: `seen`, `catalogue`, `list`, `pattern`, `bounds`, `items`, `length`, `type`, `absent`, `names`, `count`, `before`, `marked`, or why the tool asks. */
+            form: string;
+            /**
+             * @description Values that it asks about, because too few users had them.
+             * @default []
+             */
+            leftOut?: components["schemas"]["ProposedValue"][];
+        };
+        /** @description A value of the log, and an entry that has it. */
+        ProposedValue: {
+            /** @description The value as JSON, shortened; the name of the tool for a rule that looks at no value. */
+            value: string;
+            /** @description How many users, or sessions without one, had it. */
+            units: number;
+            /**
+             * Format: uuid
+             * @description The oldest entry with it.
+             */
+            entry: string;
+        };
+        /** @description A tool of the catalogue or of the log. */
+        ProposedTool: {
+            /** @description The tool_name of its calls. */
+            name: string;
+            /** @description What the proposal does about it. */
+            use: components["schemas"]["ToolUse"];
+            /** @description How many of its calls were learned from. */
+            calls: number;
+            /** @description Whose they were: how many users, or sessions without one. */
+            units: number;
+            /** @description Why it asks; null if it does not. */
+            why: string | null;
+        };
+        /**
+         * @description What a proposal does about a tool.
+         *
+         *     `free`: all its calls are allowed. `named`: those whose texts the user named. `bounded`: those within what enough
+         *     users did. `asks`: none without a person. `unseen`: as `asks`, because the log has no call of it. `unknown`: denied,
+         *     because the catalogue does not have it.
+         * @enum {string}
+         */
+        ToolUse: "asks" | "bounded" | "free" | "named" | "unknown" | "unseen";
+        /** @description The calls that a proposal was made from, and those that it was not. */
+        LearnedCalls: {
+            /** @description How many calls. */
+            calls: number;
+            /** @description Whose they were: how many users, or sessions without one. */
+            units: number;
+            /** @description In how many sessions they were made. */
+            sessions: number;
+            /** @description How many of them name neither a user nor a session; all of these count as one user's. */
+            unnamed: number;
+            /** @description Calls that were reported as failed or not executed, and not learned. */
+            failed: number;
+            /** @description Sessions that were left out, because a person denied a call or a breaker tripped. */
+            sessionsLeftOut: number;
+            /** @description The calls of these sessions. */
+            callsLeftOut: number;
+            /** @description Entries that could not be read. */
+            unreadable: number;
+        };
+        /** @description How many calls would get each result. */
+        ResultCounts: {
+            /** @default 0 */
+            allowed?: number;
+            /** @default 0 */
+            escalated?: number;
+            /** @default 0 */
+            denied?: number;
+        };
+        /** @description Hostile variations of the learned calls, judged by the proposal. */
+        HostileCalls: {
+            /** @description How many were judged. */
+            calls: number;
+            /** @description Of how many kinds they were. */
+            kinds: number;
+            /** @description How many would be allowed. */
+            allowed: number;
+        };
+        /** @description A hostile variation of a call that would be allowed. */
+        HostileCall: {
+            /** @description What was changed. */
+            kind: string;
+            /** @description The tool. */
+            tool: string;
+            /** @description Its parameters, as JSON. */
+            parameters: string;
         };
         /** @description All policies of an agent, of a group or of the workspace. It can be sent back unchanged. */
         PolicySetView: {
@@ -3750,15 +3969,6 @@ export interface components {
             report?: components["schemas"]["ReplayReport"];
             /** @description Why there is no result; then it is the last line. */
             error?: string;
-        };
-        /** @description How far a replay has come. */
-        ReplayProgress: {
-            /** @description Entries read so far. */
-            entries: number;
-            /** @description How much of the log was read, in sequence numbers. */
-            done: number;
-            /** @description How much there is to read, in sequence numbers. */
-            of: number;
         };
         /** @description Calls of a tool whose result changes in the same way, decided by the same rules. */
         Flip: {
@@ -5419,6 +5629,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PolicyComparison"];
+                };
+            };
+        };
+    };
+    post_policies_propose: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProposeBody"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["ProposalLine"];
                 };
             };
         };

@@ -5,6 +5,7 @@ from typing import Any
 from app.http.openapi.examples.subjects import (
     AGENT,
     CHANGED,
+    ENTRY,
     KEY,
     POLICY,
     POLICY_VIEW,
@@ -206,4 +207,53 @@ APPLIED_SET_VIEW = {
     "updated": [POLICY],
     "deleted": [],
     "warnings": [],
+}
+PROPOSE_BODY = {
+    "the sessions of one key in October": {
+        "agent_id": AGENT,
+        "from": "2026-10-01T00:00:00Z",
+        "to": "2026-10-31T00:00:00Z",
+        "filter": {"keyId": [KEY]},
+    },
+    "the last 30 days, and every tool that only reads": {"agent_id": AGENT, "reads": "all"},
+}
+PROPOSAL_LINE = {
+    "proposal": {
+        "from": "2026-10-01T00:00:00.000Z",
+        "to": "2026-10-31T00:00:00.000Z",
+        "policies": [{"name": "Reading", "rules": [{"type": "tool_grant", "tools": ["booking.read"]}]}],
+        "evidence": [
+            {
+                "path": "policies[0].rules[0]",
+                "calls": 451,
+                "units": 48,
+                "form": "seen",
+                "examples": [{"value": "booking.read", "units": 48, "entry": ENTRY}],
+                "leftOut": [],
+            }
+        ],
+        "tools": [{"name": "booking.read", "use": "free", "calls": 451, "units": 48, "why": None}],
+        "learned": {
+            "calls": 451,
+            "units": 48,
+            "sessions": 89,
+            "unnamed": 0,
+            "failed": 4,
+            "sessionsLeftOut": 0,
+            "callsLeftOut": 0,
+            "unreadable": 0,
+        },
+        "replay": {"allowed": 451, "escalated": 0, "denied": 0},
+        "unseen": {"allowed": 451, "escalated": 0, "denied": 0},
+        "hostile": {"calls": 0, "kinds": 0, "allowed": 0, "examples": []},
+        "tests": [
+            {
+                "name": "booking.read, as users made it, is allowed",
+                "call": {"tool": "booking.read", "parameters": {}, "context": {"session": "one"}},
+                "want": "allowed",
+            }
+        ],
+        "never": [],
+        "warnings": [],
+    }
 }

@@ -1,0 +1,167 @@
+"""A whole proposal: policies, how they judge the calls that they were made from, tests of them, and what to know."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from app.model.catalog import Consequence
+from app.model.decisions import Result
+from app.model.proposals import (
+    HostileCall,
+    HostileCalls,
+    LearnedCalls,
+    Proposal,
+    ProposedTool,
+    ProposeTask,
+    ResultCounts,
+    ToolUse,
+)
+from app.model.times import rfc3339
+from app.propose.judged import Judge, Tried, of_unseen_users, policies_of, tried
+from app.propose.observed import Observations, ObservedCall, by_tool, units_of
+from app.propose.proposer import KnownTool, Proposed, propose
+
+_EXAMPLES = 6
+_NAMED = 5
+_FEWEST_UNITS = 5
+_MAX_CLAIMS = 100
+_SHOWN = 300
+
+
+def proposal_of(
+    task: ProposeTask, seen: Observations, catalog: Mapping[str, KnownTool], warnings: Sequence[str] = ()
+) -> Proposal:
+    """The proposal that these calls and these tools make. seen: with a call, at least. warnings: what to say first."""
+    proposed = _without_refused(seen, catalog, task)
+    calls = seen.calls
+    found = tried(proposed.policies, calls, [*proposed.bounded, *proposed.disclosing])
+    units = units_of(calls)
+    return Proposal(
+        from_=rfc3339(task.from_ms),
+        to=rfc3339(task.to_ms),
+        policies=proposed.policies,
+        evidence=proposed.evidence,
+        tools=list(_tools(proposed, calls)),
+        learned=LearnedCalls(
+            calls=len(calls),
+            units=len(units),
+            sessions=len({call.session for call in calls if call.session}),
+            unnamed=sum(not call.unit for call in calls),
+            failed=seen.failed,
+            sessions_left_out=seen.sessions_left_out,
+            calls_left_out=seen.calls_left_out,
+            unreadable=seen.unreadable,
+        ),
+        replay=_counts(found.counts),
+        unseen=_counts(of_unseen_users(calls, catalog, task.reads)) if len(units) >= _FEWEST_UNITS else None,
+        hostile=_hostile(found),
+        tests=list(_tests(proposed, found)),
+        never=[
+            {"name": f"no call of {tool} is allowed without a person", "call": {"tool": tool}, "result": "allowed"}
+            for tool, known in sorted(catalog.items())
+            if known.consequence in (Consequence.IRREVERSIBLE, None)
+        ][:_MAX_CLAIMS],
+        warnings=[*warnings, *_warnings(proposed, catalog, seen)],
+    )
+
+
+def _without_refused(seen: Observations, catalog: Mapping[str, KnownTool], task: ProposeTask) -> Proposed:
+    """The proposal that allows no call that a person denied: tools of which it would allow one ask instead."""
+    asking: dict[str, str] = {}
+    while True:
+        proposed = propose(seen.calls, catalog, task.reads, asking)
+        judge = Judge(policies_of(proposed.policies))
+        allowed = [call for call in seen.refused if call.tool not in asking and judge.may_allow(call)]
+        if not allowed:
+            return proposed
+        asking |= {call.tool: f"a person denied such a call: entry {call.id}" for call in reversed(allowed)}
+
+
+def _tools(proposed: Proposed, calls: Sequence[ObservedCall]) -> Iterator[ProposedTool]:
+    seen = by_tool(calls)
+    used = {
+        **dict.fromkeys(proposed.free, ToolUse.FREE),
+        **dict.fromkeys(proposed.disclosing, ToolUse.NAMED),
+        **dict.fromkeys(proposed.bounded, ToolUse.BOUNDED),
+        **dict.fromkeys(proposed.asking, ToolUse.ASKS),
+        **dict.fromkeys(proposed.unseen, ToolUse.UNSEEN),
+        **dict.fromkeys(proposed.unknown, ToolUse.UNKNOWN),
+    }
+    for tool, use in sorted(used.items()):
+        made = seen.get(tool, [])
+        yield ProposedTool(
+            name=tool, use=use, calls=len(made), units=len(units_of(made)), why=proposed.asking.get(tool)
+        )
+
+
+def _counts(found: Counter[Result]) -> ResultCounts:
+    return ResultCounts(allowed=found[Result.ALLOWED], escalated=found[Result.ESCALATED], denied=found[Result.DENIED])
+
+
+def _hostile(found: Tried) -> HostileCalls:
+    varied = found.varied
+    allowed = [each for each in varied if each.result is Result.ALLOWED]
+    return HostileCalls(
+        calls=len(varied),
+        kinds=len({each.kind for each in varied}),
+        allowed=len(allowed),
+        examples=[
+            HostileCall(kind=each.kind, tool=each.call.tool, parameters=_as_json(each.call.parameters)[:_SHOWN])
+            for each in allowed[:_EXAMPLES]
+        ],
+    )
+
+
+def _tests(proposed: Proposed, found: Tried) -> Iterator[dict[str, Any]]:
+    """Yield examples: what a bounded tool allows after what comes before it, what asks, what is free."""
+    passing = {*proposed.bounded, *proposed.free}
+    made = {
+        tool: call
+        for (tool, result), call in found.first.items()
+        if result is (Result.ALLOWED if tool in passing else Result.ESCALATED) and not call.hidden
+    }
+    first = {tool: at for at, tool in enumerate((*proposed.bounded, *proposed.asking, *proposed.disclosing))}
+    chosen = sorted(made, key=lambda tool: (first.get(tool, len(first)), tool))[:_EXAMPLES]
+    before = {
+        rule["tools"][0]: rule["sequence"]["requiresBefore"][0]
+        for policy in proposed.policies
+        for rule in policy["rules"]
+        if rule["type"] == "sequence"
+    }
+    for tool in chosen:
+        call = made[tool]
+        context = {name: "one" for name in ("session", "user") if call.context.get(name)}
+        test: dict[str, Any] = {"name": f"{tool}, as users made it, {'is allowed' if tool in passing else 'asks'}"}
+        if tool in before:
+            test["before"] = [{"tool": before[tool], "context": context}]
+        test["call"] = {"tool": tool, "parameters": call.parameters, "context": context}
+        test["want"] = str(Result.ALLOWED if tool in passing else Result.ESCALATED)
+        yield test
+
+
+def _warnings(proposed: Proposed, catalog: Mapping[str, KnownTool], seen: Observations) -> Iterator[str]:
+    unmarked = [tool for tool, known in sorted(catalog.items()) if known.consequence is None]
+    if unmarked:
+        yield f"{_many(unmarked, 'is not marked', 'are not marked')} and will ask: {_listed(unmarked)}"
+    if proposed.unknown:
+        unknown = proposed.unknown
+        yield f"{_many(unknown, 'is', 'are')} not in the catalogue and will be denied: {_listed(unknown)}"
+    unnamed = sum(not call.unit for call in seen.calls)
+    if unnamed:
+        yield f"{unnamed} calls name neither `context.user` nor `context.session`; they count as one user's"
+    if seen.unreadable:
+        yield f"{seen.unreadable} entries could not be read"
+
+
+def _many(tools: Sequence[str], one: str, many: str) -> str:
+    return f"1 tool {one}" if len(tools) == 1 else f"{len(tools)} tools {many}"
+
+
+def _listed(tools: Sequence[str]) -> str:
+    return ", ".join(tools[:_NAMED]) + (", …" if len(tools) > _NAMED else "")
+
+
+def _as_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
