@@ -40,6 +40,14 @@ REQUEST = "request"
 MAX_REQUEST_BYTES = 32 * 1024
 
 
+class TextKind(StrEnum):
+    """What a text has in it: the number of a payment card, an IBAN, or what looks like a credential."""
+
+    CARD = "card"
+    IBAN = "iban"
+    SECRET = "secret"  # noqa: S105 - a kind, and none itself
+
+
 class FromRequest(StrEnum):
     """How a value must stand in the user's request: with equal code points, or in any ASCII case and white space."""
 
@@ -84,6 +92,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     required: false allows the value to be missing; true if left out.
     not_regex: RE2 pattern that must not be found in it; anything but a string, number or boolean fails.
     not_enum: Values that it must not have; it must have the JSON type of one of them.
+    not_kind: What must not be found in it; anything but a string, number or boolean fails.
     above: It must be more than this; numbers only.
     below: It must be less than this; numbers only.
     min_length: The fewest code points of a string.
@@ -115,6 +124,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     required: bool | UnsetType = UNSET
     not_regex: Pattern | UnsetType = UNSET
     not_enum: Scalars | UnsetType = UNSET
+    not_kind: Annotated[list[TextKind], Meta(min_length=1, max_length=3)] | UnsetType = UNSET
     above: int | float | UnsetType = UNSET
     below: int | float | UnsetType = UNSET
     min_length: Count | UnsetType = UNSET
@@ -271,7 +281,7 @@ def _require_constraint(constraint: Constraint) -> None:
     _require_order("minItems", constraint.min_items, "maxItems", constraint.max_items)
 
 
-_ANYWHERE_FIELDS = ("regex", "not_regex", "exempt")
+_ANYWHERE_FIELDS = ("regex", "not_regex", "not_kind", "exempt")
 
 
 def _require_in_place(field: str, name: str, constraint: Constraint) -> None:
@@ -285,7 +295,7 @@ def _require_in_place(field: str, name: str, constraint: Constraint) -> None:
     if field != "parameters":
         raise FieldError("", f"`{ANYWHERE}` is every value of the parameters; in `context`, name the value")
     if not set(constraint.given) <= set(_ANYWHERE_FIELDS) or constraint.given == ["exempt"]:
-        raise FieldError("", f"`{ANYWHERE}` can have regex, notRegex or both, and except")
+        raise FieldError("", f"`{ANYWHERE}` can have regex, notRegex and notKind, and except")
 
 
 _OF_OTHERS = {"min": "min", "max": "max", "above": "above", "below": "below"} | {

@@ -49,6 +49,8 @@ def _constraint(constraint: Constraint) -> Iterator[str]:
     for text, regex in (("matches", constraint.regex), ("does not match", constraint.not_regex)):
         if isinstance(regex, str):
             yield f"{text} {clipped(regex)}"
+    if not isinstance(constraint.not_kind, UnsetType):
+        yield f"does not hold any {' or '.join(constraint.not_kind)}"
     if not isinstance(constraint.contains, UnsetType):
         yield f"contains {listed([constraint.contains])}"
     yield from _sizes(constraint)

@@ -47,7 +47,8 @@ class _Probe:
     ) -> None:
         self.name = name
         self.of_context = of == "context"
-        self.secret, self.is_secret = secret, is_secret
+        self.is_secret = is_secret
+        self.is_hidden = secret or constraint.not_kind is not UNSET
         self.absent = constraint.absent is True
         self.required = constraint.required is not False and not self.absent
         self.is_anywhere = name == ANYWHERE
@@ -89,7 +90,7 @@ class _Probe:
         """The sentence that says why a value fails."""
         if self.is_anywhere:  # it may have the name of a secret
             return f"The parameters have a value {clause}"
-        return f"{self.subject} is {REDACTED if self.secret else shown(value, self.is_secret)}, {clause}"
+        return f"{self.subject} is {REDACTED if self.is_hidden else shown(value, self.is_secret)}, {clause}"
 
 
 def compile_constraint(

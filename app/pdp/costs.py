@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from app.language.schemas.json_schema import Schema
 from app.language.schemas.patterns import compile_regex
@@ -37,6 +37,9 @@ _STRING_BYTES = 6
 
 _REQUEST_STEPS_PER_BYTE = 20
 _PATH_STEPS_PER_BYTE = 40
+_KIND_STEPS_PER_BYTE = 400
+"""The cost of a text in which everything begins like the number of a card or an account."""
+
 _LINE_STEPS = 100_000
 """The cost of judging as many words again as a line may have, in other directories."""
 
@@ -71,6 +74,8 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
             if isinstance(pattern, str):
                 per_byte += compile_regex(pattern).steps_per_byte
                 per_byte += _SEARCH_STEPS // _ELEMENT_BYTES if is_many else 0
+        if not isinstance(constraint.not_kind, UnsetType):
+            per_byte += _KIND_STEPS_PER_BYTE * len(constraint.not_kind)
         if constraint.contains is not UNSET:
             per_byte += _TEST_STEPS // _ELEMENT_BYTES
         if constraint.path is not UNSET:

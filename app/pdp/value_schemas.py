@@ -72,7 +72,7 @@ def _types(constraint: Constraint) -> tuple[frozenset[str], bool]:
 
 
 _JUDGED = (
-    (("regex", "not_regex"), frozenset({"string", "number", "boolean"})),
+    (("regex", "not_regex", "not_kind"), frozenset({"string", "number", "boolean"})),
     (("min", "max", "above", "below"), frozenset({"number"})),
     (("min_length", "max_length", *_ONLY_BY_MEANING), frozenset({"string"})),
     (("min_items", "max_items", "contains"), frozenset({"array"})),
@@ -117,6 +117,8 @@ def _refused(constraint: Constraint) -> Iterator[tuple[dict[str, Any] | None, bo
     if isinstance(constraint.not_regex, str):
         pattern = portable_pattern(constraint.not_regex)
         yield (None, False) if pattern is None else ({"type": "string", "pattern": pattern}, True)
+    if constraint.not_kind is not UNSET:
+        yield None, False
 
 
 def _kind(value: Scalar) -> str:

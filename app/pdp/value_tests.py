@@ -12,11 +12,13 @@ from app.language.addresses import Network, address_in, canonical_network, netwo
 from app.language.ambiguous import Ambiguous
 from app.language.email_domains import canonical_email_domain
 from app.language.hosts import canonical_host, canonical_pattern, host_matcher, origin_of
+from app.language.payment_numbers import holds_card, holds_iban
 from app.language.schemas.patterns import compile_regex, may_take
-from app.model.constraints import Constraint, JsonType
+from app.model.constraints import Constraint, JsonType, TextKind
 from app.model.fields import Scalar
 from app.model.meaning_constraints import HostConstraint
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
+from app.redaction.credentials import holds_credentials
 
 _encode = msgspec.json.encode
 _NUMBERS = (int, float)
@@ -43,6 +45,8 @@ def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield _not_regex_test(constraint.not_regex, secret=secret)
     if constraint.not_enum is not UNSET:
         yield _not_enum_test(constraint.not_enum, secret=secret)
+    if not isinstance(constraint.not_kind, UnsetType):
+        yield _not_kind_test(constraint.not_kind)
     if constraint.above is not UNSET:
         yield _above_test(constraint.above, secret=secret)
     if constraint.below is not UNSET:
@@ -83,6 +87,26 @@ def _not_regex_test(pattern: str, *, secret: bool) -> Test:
     def test(value: Any) -> str | None:
         said = found(value)
         return failure if said is None else said if type(said) is Unjudged else None
+
+    return test
+
+
+_HOLDS: dict[TextKind, tuple[Callable[[str], bool], str]] = {
+    TextKind.CARD: (holds_card, "the number of a payment card"),
+    TextKind.IBAN: (holds_iban, "an IBAN"),
+    TextKind.SECRET: (lambda text: holds_credentials(text.encode()), "what looks like a credential"),
+}
+
+
+def _not_kind_test(kinds: list[TextKind]) -> Test:
+    readers = [_HOLDS[kind] for kind in dict.fromkeys(kinds)]
+
+    def test(value: Any) -> str | None:
+        if type(value) is not str:
+            if type(value) not in (int, float, bool):
+                return _NO_KIND
+            value = _encode(value).decode()
+        return next((f"which has {found} in it" for holds, found in readers if holds(value)), None)
 
     return test
 
@@ -240,6 +264,7 @@ _NO_TARGET = Unjudged("not a text that a person could have approved before")
 _NO_ARRAY = Unjudged("not an array")
 _NO_NUMBER = Unjudged("not a number")
 _NO_TEXT = Unjudged("not a text, number or boolean that a pattern could match")
+_NO_KIND = Unjudged("not a text, number or boolean, in which it could be found")
 _OTHER_TYPE = Unjudged("of another type than the forbidden values")
 
 

@@ -68,6 +68,7 @@ FIELDS = {
     "notRegex": st.sampled_from(PATTERNS),
     "enum": st.lists(scalars, min_size=1, max_size=3),
     "notEnum": st.lists(scalars, min_size=1, max_size=3),
+    "notKind": st.sampled_from([["card"], ["secret", "iban"]]),
     "type": st.sampled_from(["string", "integer", ["null", "array"]]),
     "absent": st.just(True),
     "fromRequest": st.sampled_from(["exact", "text"]),
@@ -97,7 +98,12 @@ constraints = st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_size=2, 
     lambda chosen: st.fixed_dictionaries({name: FIELDS[name] for name in chosen})
 )
 anywhere = st.fixed_dictionaries(
-    {"notRegex": st.sampled_from(PATTERNS)}, optional={"except": st.just(["x"]), "regex": st.sampled_from(PATTERNS)}
+    {"notRegex": st.sampled_from(PATTERNS)},
+    optional={
+        "except": st.just(["x"]),
+        "regex": st.sampled_from(PATTERNS),
+        "notKind": st.just(["card", "iban", "secret"]),
+    },
 )
 named = st.dictionaries(names, constraints, min_size=1, max_size=2)
 named |= st.tuples(named, anywhere).map(lambda drawn: drawn[0] | {"**": drawn[1]})

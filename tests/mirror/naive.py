@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import re2
-from mirror import shell
+from mirror import kinds, shell
 
 Json = Any
 Bucket = tuple[Any, ...]
@@ -799,6 +799,13 @@ def has_pattern(value: Json, pattern: str) -> str:
     return verdict(re2.search(pattern, text) is not None)
 
 
+def has_kind(value: Json, among: list[str]) -> str:
+    if value is None or isinstance(value, list | dict):
+        return UNJUDGED
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return verdict(any(kinds.has_kind(text, kind) for kind in among))
+
+
 def is_among(value: Json, members: list[Json]) -> str:
     if json_type(value) not in map(json_type, members) or isinstance(value, list | dict):
         return UNJUDGED
@@ -825,6 +832,7 @@ SWAPPED = {OK: FAILS, FAILS: OK, UNJUDGED: UNJUDGED}
 ONE_WAY = {
     "regex": has_pattern,
     "notRegex": lambda value, pattern: SWAPPED[has_pattern(value, pattern)],
+    "notKind": lambda value, among: SWAPPED[has_kind(value, among)],
     "enum": is_among,
     "notEnum": lambda value, members: SWAPPED[is_among(value, members)],
     "type": is_of_type,

@@ -477,6 +477,12 @@ OTHER_NAMES = ["x", "p.x", "a[*]", "a[*].b", "a.b[*]", "a[*][*]", "p"]
 OPERANDS = [{"parameter": "x"}, {"parameter": "p.x"}, {"context": "x"}, {"context": "p.x"}, {"parameter": "p"}]
 DATES = ["2026-11-20", "2026-11-21", "2026-11-20T12:00:00Z", "2026-11-20T13:00:00+01:00", "2026-11-20T12:00:00", "now"]
 SPELLINGS = [
+    "4242 4242-4242 4242",
+    4242424242424242,
+    "4242 4242 4242 4241",
+    "to DE89 3704 0044 0532 0130 00",
+    "DE89370400440532013001",
+    "key sk-abcdefghijklmnop0123",
     "/a/b",
     "/a/../b",
     "a@corp.com",
@@ -506,11 +512,13 @@ nested = st.recursive(
 calls = st.dictionaries(st.sampled_from(["x", "p", "p.x", "a", "a.b", "a[*]"]), nested, max_size=4)
 
 
+KINDS_OF_TEXTS = st.lists(st.sampled_from(["card", "iban", "secret"]), min_size=1, max_size=3)
 ANY_FIELDS = {
     "regex": st.sampled_from(REGEXES),
     "notRegex": st.sampled_from(REGEXES),
     "enum": st.lists(leaves, min_size=1, max_size=4),
     "notEnum": st.lists(leaves, min_size=1, max_size=4),
+    "notKind": KINDS_OF_TEXTS,
     "minLength": st.just(1),
     "maxLength": st.integers(1, 4),
     "minItems": st.just(1),
@@ -631,7 +639,7 @@ named_constraints = st.dictionaries(st.sampled_from(OTHER_NAMES), any_constraint
 anywhere = st.one_of(
     st.fixed_dictionaries({name: st.sampled_from(REGEXES)}, optional={"except": st.sampled_from([["x"], ["p", "a.b"]])})
     for name in ("regex", "notRegex")
-)
+) | st.builds(lambda kinds, more: {"notKind": kinds} | more, KINDS_OF_TEXTS, st.sampled_from([{}, {"except": ["x"]}]))
 circumstances = st.fixed_dictionaries(
     {"parameters": named_constraints | st.fixed_dictionaries({"**": anywhere})},
     optional={"context": named_constraints, "ifMissing": st.sampled_from(["skip", "apply"])},

@@ -84,6 +84,8 @@ def edited(*path, to=None, drop=False):
 
 LOOSENED = {
     "a parameter that is left out": ("**", {"notRegex": "bomb"}, {"notRegex": "bomb", "except": ["body"]}),
+    "numbers of cards": ("**", {"notKind": ["card", "iban"]}, {"notKind": ["iban"]}),
+    "credentials": ("body", {"notKind": ["card", "secret"]}, {"notKind": ["card"]}),
     "every value": ("**", {"notRegex": "bo+m"}, {"notRegex": "boom"}),
     "a directory of the context": (
         {"path": {"under": [{"context": "project"}], "notAmong": ["hidden"]}},

@@ -92,7 +92,7 @@ RULES = [
             "peer": {"host": {"networks": ["10.0.0.0/8"]}},
             "ip": {"cidr": {"in": ["10.0.0.0/8"]}, "notEnum": ["10.0.0.1"]},
             "gone": {"absent": True},
-            "**": {"notRegex": "x{9}", "except": ["line"]},
+            "**": {"notRegex": "x{9}", "notKind": ["card", "iban", "secret"], "except": ["line"]},
             "roles": {"contains": "admin", "maxItems": 3},
             "end": {"atLeast": {"parameter": "start"}, "required": False},
         },

@@ -42,11 +42,11 @@ BY_CLASS = frozenset(
 """Fields of a constraint for which a value of each class is made."""
 
 BY_MEANING = frozenset(
-    {"equals", "at_most", "at_least", "path", "host", "email_domain", "cidr", "from_request", "command"}
+    {"equals", "at_most", "at_least", "path", "host", "email_domain", "cidr", "from_request", "command"} | {"not_kind"}
 )
 """Fields of a constraint that hold or do not, for which values are tried until both were seen."""
 
-OF_TEXTS = BY_MEANING - {"equals", "at_most", "at_least"}
+OF_TEXTS = BY_MEANING - {"equals", "at_most", "at_least", "not_kind"}
 """Those that only a text can satisfy."""
 
 _ALWAYS = frozenset({"tools", "when", "unless", "approval"})

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from app.language.addresses import networks_of
 from app.model.command_constraint import CommandConstraint, several
-from app.model.constraints import Constraint, JsonType
+from app.model.constraints import Constraint, JsonType, TextKind
 from app.model.meaning_constraints import HostConstraint
 from app.policy_tools.compare.patterns import (
     MAX_LENGTH,
@@ -212,6 +212,14 @@ def _hosts(constraint: HostConstraint) -> Iterator[str]:
             yield from (str(networks_of(network)[0].network_address), "8.8.8.8", "192.168.0.1", "evil.example")
 
 
+_OF_KIND = {
+    TextKind.CARD: "4242 4242 4242 4242",
+    TextKind.IBAN: "DE89 3704 0044 0532 0130 00",
+    TextKind.SECRET: "sk-0123456789abcdefghij",
+}
+"""A text of each kind."""
+
+
 def _meant(constraints: Iterable[Constraint]) -> Iterator[str]:
     """Texts with a meaning: inside, outside, and on the edge of what a constraint names."""
     for each in constraints:
@@ -230,5 +238,6 @@ def _meant(constraints: Iterable[Constraint]) -> Iterator[str]:
             yield from (f"ann@{plain}", f"ann@a.{plain}", "eve@evil.example")
         for network in () if isinstance(each.cidr, UnsetType) else each.cidr.among:
             yield from (network.partition("/")[0], "203.0.113.9", "10.1.2.3")
+        yield from () if isinstance(each.not_kind, UnsetType) else map(_OF_KIND.__getitem__, each.not_kind)
         if each.from_request is not UNSET:
             yield from (REQUESTED, REQUESTED.upper(), "nobody said this")

@@ -869,6 +869,8 @@ export interface components {
             notRegex?: string;
             /** @description Values that it must not have; it must have the JSON type of one of them. */
             notEnum?: (string | number | boolean | null)[];
+            /** @description What must not be found in it; anything but a string, number or boolean fails. */
+            notKind?: components["schemas"]["TextKind"][];
             /** @description It must be more than this; numbers only. */
             above?: number;
             /** @description It must be less than this; numbers only. */
@@ -912,6 +914,11 @@ export interface components {
         } | unknown | {
             absent?: unknown;
         };
+        /**
+         * @description What a text has in it: the number of a payment card, an IBAN, or what looks like a credential.
+         * @enum {string}
+         */
+        TextKind: "card" | "iban" | "secret";
         /**
          * @description The types of JSON; `integer` is a number without a fraction, including 1.0.
          * @enum {string}

@@ -73,6 +73,7 @@ const TESTS = {
   notEnum: (value) => `is none of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`,
   regex: (value) => `matches ${value}`,
   notRegex: (value) => `does not match ${value}`,
+  notKind: (value) => `has no ${value.join(" or ")} in it`,
   absent: () => "is absent",
   path: (value) =>
     [
