@@ -23,7 +23,7 @@ from app.model.policies import Owner, PolicyFields
 from app.replica import Services, open_alone
 from app.serve.doctor import check_up
 from app.settings import Settings
-from bench.harness.audit_data import POLICIES, RARE, START_MS, STEP_MS, TOOLS, append, append_and_seal, entries
+from bench.harness.audit_data import POLICIES, RARE, START_MS, TOOLS, append, append_and_seal, entries
 from bench.harness.bench import Bench
 from bench.harness.population import HOT_RULES, rules_of
 from bench.harness.processes import Store
@@ -38,11 +38,15 @@ STORE = os.environ.get("BENCH_SCALE_STORE", "")
 """The URL of a store to use, which is kept: an empty one is filled, one that is full answers at once."""
 CALLS, SLOW_MS = 5, 500
 """How often each question is asked; once if the first answer took longer."""
-INDEXED, SCANS, WHOLE = "answered by an index", "reads entries", "reads everything"
-BOUNDS_MS = {INDEXED: 50.0, SCANS: 1_000.0}
+INDEXED, HOURS = "answered by an index", "counted by hours"
+SCANS, WHOLE = "reads entries", "reads everything"
+BOUNDS_MS = {INDEXED: 50.0, HOURS: 50.0, SCANS: 1_000.0}
 _EACH_MAX = 1_000_000
 """Beyond so many entries, nothing is asked that does something with each, and takes a minute for a million."""
-_SCANNED_MS = 1_000_000 * STEP_MS
+_DAYS, _HOUR_MS = 30, 3_600_000
+_STEP_MS = _DAYS * 24 * _HOUR_MS // ENTRIES
+"""Between two entries, so that the log covers so many days."""
+_SCANNED_MS = 1_000_000 * _STEP_MS
 _TOGETHER = 64
 _UNUSED = "01931f2e-0000-7000-8000-000000000000"
 _BY = ChangedBy(COMMAND_LINE)
@@ -112,7 +116,7 @@ async def _fill(services: Services) -> tuple[str, list[str]]:
     ids = [(await records.workspaces.create(f"w{number}"))[0] for number in range(WORKSPACES)]
     making = multiprocessing.get_context("fork").Process(target=_make_records, args=(services.settings, ids[0]))
     making.start()
-    await write_sealed(client, ids[0], ENTRIES, lambda after, count: entries(count, agents, after, ENTRIES))
+    await write_sealed(client, ids[0], ENTRIES, lambda after, count: entries(count, agents, after, ENTRIES, _STEP_MS))
     for each in ids[1:]:
         await append_and_seal(client, each, 1)
     making.join()
@@ -155,7 +159,7 @@ async def _together(make: Callable[[int], Awaitable[str]], count: int) -> AsyncI
 
 def _questions(services: Services, workspace_id: str, agents: list[str], folder: Path) -> list[tuple[str, str, Ask]]:
     audit, records = services.log.audit, services.records
-    newest_ms = START_MS + ENTRIES * STEP_MS
+    newest_ms = START_MS + ENTRIES * _STEP_MS
 
     def page(**filters: Any) -> Ask:
         return lambda: audit.query(workspace_id, AuditQuery(**filters))
@@ -169,7 +173,8 @@ def _questions(services: Services, workspace_id: str, agents: list[str], folder:
 
         return ask
 
-    spread = {"from_ms": START_MS, "to_ms": newest_ms, "step_seconds": max(1, ENTRIES * STEP_MS // 720_000)}
+    days = {"from_ms": START_MS, "to_ms": START_MS + _DAYS * 24 * _HOUR_MS - 1}
+    hourly, late = days | {"step_seconds": 3600}, days | {"from_ms": START_MS + 1_000_000}
     asked: list[tuple[str, str, Ask]] = [
         (INDEXED, "newest 100", page()),
         (INDEXED, "a usual agent", page(agent_id=agents[3])),
@@ -190,8 +195,13 @@ def _questions(services: Services, workspace_id: str, agents: list[str], folder:
         (SCANS, "a text that is there", page(text="group3.action_3")),
         (SCANS, "a text that is not there", page(text="unheard of")),
         (SCANS, "an agent by its name", listed(lambda: records.agents.each(workspace_id, name=f"agent {AGENTS - 1}"))),
-        (WHOLE, "count: by result", counts()),
-        (WHOLE, "count: by tool in 720 intervals", counts(by=CountBy.TOOL, **spread)),
+        (HOURS, "count: by result", counts()),
+        (HOURS, "count: by result in 720 hours", counts(**hourly)),
+        (HOURS, "count: by tool in 720 hours", counts(by=CountBy.TOOL, **hourly)),
+        (HOURS, "count: by policy in 720 hours", counts(by=CountBy.POLICY, **hourly)),
+        (HOURS, "count: by code, denied, from within an hour", counts(by=CountBy.CODE, result=Result.DENIED, **late)),
+        (WHOLE, "count: by agent", counts(by=CountBy.AGENT)),
+        (WHOLE, "count: by tool, of a policy", counts(by=CountBy.TOOL, policy_id=POLICIES[3])),
         (
             WHOLE,
             "count: entries with a text, of the newest 10^6",

@@ -8,7 +8,8 @@ KEYS[3]       audit_data      string; its entries
 KEYS[4]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
 KEYS[5]       audit_columns   hash; segment -> its columns
 KEYS[6]       audit_names     hash; the names of the part's columns
-KEYS[6+i]     index           sorted set that names the segment
+KEYS[7]       audit_hours     hash; the numbers of the part's entries by hour, of whole parts
+KEYS[7+i]     index           sorted set that names the segment
 
 ARGV[1]       number          of the segment
 ARGV[2]       sha256          of the segment
@@ -26,9 +27,9 @@ WRITES        every key named
 TIME          O(I log S), I indexes of at most S = 128 segments
 HOLDS         I9 nothing is dropped out of order, nor before it is archived
 ]]
-assert(#KEYS >= 6 and #ARGV == 1 + #KEYS, 'ARITY')
+assert(#KEYS >= 7 and #ARGV == #KEYS, 'ARITY')
 local audit_head, audit_segment, audit_data, audit_parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local audit_columns, audit_names = KEYS[5], KEYS[6]
+local audit_columns, audit_names, audit_hours = KEYS[5], KEYS[6], KEYS[7]
 local number, sha256, next_sequence, floor_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local unarchived, ended_part, floor_tree = ARGV[5], ARGV[6], ARGV[7]
 
@@ -42,11 +43,11 @@ redis.call('HSET', audit_head, 'floor_segment', string.format('%.0f', tonumber(n
   'floor_sequence', next_sequence, 'floor_ms', floor_ms, 'floor_sha256', sha256,
   'floor_tree', floor_tree)
 if tonumber(head[3] or 0) < tonumber(number) then redis.call('HSET', audit_head, 'unarchived', number) end
-for i = 7, #KEYS do redis.call('ZREM', KEYS[i], ARGV[1 + i]) end
+for i = 8, #KEYS do redis.call('ZREM', KEYS[i], ARGV[i]) end
 redis.call('HDEL', audit_columns, number)
 if ended_part ~= '' then
   redis.call('HDEL', audit_parts, ended_part)
   redis.call('DEL', audit_names)
 end
-redis.call('DEL', audit_segment, audit_data)
+redis.call('DEL', audit_segment, audit_data, audit_hours)
 return {'dropped', number}

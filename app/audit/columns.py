@@ -89,10 +89,17 @@ class Names:
         try:
             for segment in sorted(map(int, stored)):
                 if segment <= up_to:
-                    self.texts += _texts(_unpack(stored[b"%d" % segment]))
-        except (KeyError, ValueError, zstandard.ZstdError, msgspec.DecodeError):
-            raise AuditLogDamaged("The names of a part of the audit log cannot be read") from None
+                    self.add(stored[b"%d" % segment])
+        except (KeyError, ValueError):
+            raise _unreadable_names() from None
         self._looked_up: dict[str, int | None] = {}
+
+    def add(self, packed: bytes) -> None:
+        """Take in what one more segment adds. Raises AuditLogDamaged."""
+        try:
+            self.texts += _texts(_unpack(packed)) if packed else []
+        except (zstandard.ZstdError, msgspec.DecodeError):
+            raise _unreadable_names() from None
 
     def may_have(self, value: str) -> bool:
         """False if no entry of the part has the value: it is not named, and no segment keeps names itself."""
@@ -195,6 +202,10 @@ def _pack(value: Any) -> bytes:
 
 def _unpack(packed: bytes) -> bytes:
     return _decompressor.decompress(packed, allow_extra_data=False)
+
+
+def _unreadable_names() -> AuditLogDamaged:
+    return AuditLogDamaged("The names of a part of the audit log cannot be read")
 
 
 def _unreadable() -> AuditLogDamaged:

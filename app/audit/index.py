@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from app.audit.hours import whole_parts
 from app.audit.index_keys import IndexKeys
 from app.audit.index_rows import Posting, Row, missing_from_index, rows_of
 from app.audit.log_state import Head, Span, head_of
@@ -136,7 +137,8 @@ class Lookup:
                 postings[index] = self._intersected(replies, numbers)
                 await take_turn()
         if self._policy_id is not None:
-            decided = await decided_by(client, self._keyspace, self._policy_id, parts, kept)
+            whole = whole_parts(parts, head, spans)
+            decided = await decided_by(client, self._keyspace, self._policy_id, parts, kept, whole)
             postings = [
                 one if other is None else _both(one, other) for one, other in zip(decided, postings, strict=True)
             ]

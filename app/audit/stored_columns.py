@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.audit.columns import POLICY, Columns, Names
+from app.audit.hours import WholePart, without
 from app.audit.index_rows import Posting
 from app.redis_client.client import Client, Value
 from app.runtime.fairness.loop_turns import take_turn
@@ -33,20 +34,31 @@ async def read_columns(
 
 
 async def decided_by(
-    client: Client, keyspace: Keyspace, policy_id: str, parts: Sequence[int], kept: Sequence[range]
+    client: Client,
+    keyspace: Keyspace,
+    policy_id: str,
+    parts: Sequence[int],
+    kept: Sequence[range],
+    whole: Sequence[WholePart],
 ) -> list[dict[int, Posting]]:
     """For each part, the segments with decisions of the policy, and those without columns. kept: each part's segments.
 
-    Columns are read only in parts whose names have the policy, or are too many to say.
+    Columns are read only in parts that may have the policy, by their hours or by the names of their columns.
+    whole: those of the parts that may have hours.
     """
+    lacking = await without(client, keyspace, POLICY, policy_id, whole)
     commands = [
         command
         for part in parts
+        if part not in lacking
         for command in (("HGETALL", keyspace.audit_names(part)), ("HKEYS", keyspace.audit_columns(part)))
     ]
     replies = iter(await client.read_pipelined(commands, as_bytes=True))
     postings: list[dict[int, Posting]] = []
     for part, segments in zip(parts, kept, strict=True):
+        if part in lacking:
+            postings.append({})
+            continue
         names, having = Names(next(replies)), {int(number) for number in next(replies)}
         posted = {number: UNKNOWN for number in segments if number not in having}
         if names.may_have(policy_id):

@@ -349,6 +349,10 @@ class Keyspace:
         """Hash: segment -> the names that it adds to those that the columns of the part refer to."""
         return f"{self._prefix}audit:names:{part}"
 
+    def audit_hours(self, part: int) -> str:
+        """Hash: table -> how many entries of a whole part of the log each hour has, by what the table counts by."""
+        return f"{self._prefix}audit:hours:{part}"
+
     def audit_by_all(self, part: int) -> str:
         """Sorted set: every segment of one part of the log."""
         return f"{self._prefix}audit:by:all:{part}"

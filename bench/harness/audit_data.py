@@ -42,17 +42,19 @@ redis.call('HSET', KEYS[2], 'sequence', string.format('%.0f', ARGV[1] + (#ARGV -
 Fields = dict[str, str]
 
 
-def entries(count: int, agents: Sequence[str] = AGENTS, after: int = 0, total: int = 0) -> Iterator[Fields]:
+def entries(
+    count: int, agents: Sequence[str] = AGENTS, after: int = 0, total: int = 0, step_ms: int = STEP_MS
+) -> Iterator[Fields]:
     """Stream fields of `count` entries: 1,000 agents, unless others are given, and 30 tools in random order.
 
-    Each has about 405 bytes of JSON. after: so many of `total` come before them.
+    Each has about 405 bytes of JSON. after: so many of `total` come before them. step_ms: between two of them.
     """
     chosen, ids, total = random.Random(7 + after), Ids(), total or count
     rare = {total // 10, total // 2, total - total // 10}
     for number in range(after, after + count):
         agent = chosen.randrange(len(agents))
         result = chosen.choices(RESULTS, WEIGHTS)[0]
-        time_ms = START_MS + number * STEP_MS
+        time_ms = START_MS + number * step_ms
         yield {
             "id": ids.new(time_ms),
             "timeMs": str(time_ms),

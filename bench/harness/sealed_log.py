@@ -22,7 +22,7 @@ from bench.harness.audit_data import Fields
 _SEGMENT, _NAMES_MAX = 512, 4096
 _SEGMENTS_TOGETHER = 16
 _PROCESSES = 6
-_BUILT_UPON, _SHA256 = 0, 9
+_BUILT_UPON, _SHA256, _COLUMNS, _NAMES = 0, 9, 16, 17
 _DONE = ("sealed", "grown")
 MakeEntries = Callable[[int, int], Iterable[Fields]]
 """The entries after a sequence, so many."""
@@ -123,9 +123,11 @@ class _Memory:
 
     def __init__(self, segment: int, sequence: int, entries: Iterable[Fields]) -> None:
         self._head = [str(each).encode() for each in (segment, sequence, "0" * 64, 0)] if segment else [None] * 4
+        self._first = segment + 1
         self._source = _as_stored(sequence, entries)
         self._stream: list[tuple[bytes, list[bytes]]] = []
         self._others: list[Sequence[Value]] = []
+        self._columns: list[tuple[Value, Value]] = []
         self._script: tuple[Sequence[str], list[Value]] = ([], [])
 
     def made(self, sealed: Sealed) -> _Made:
@@ -148,6 +150,10 @@ class _Memory:
         return [dict(zip(names, [each.decode() for each in self._head if each is not None], strict=True)), {}]
 
     async def read_pipelined(self, commands: Iterable[Sequence[Value]], **_options: bool) -> list[Any]:
+        commands = list(commands)
+        if commands[0][0] == "HGETALL":  # the columns of a part that ends, and before them their names
+            names = {b"%d" % number: new for number, (_, new) in enumerate(self._columns, self._first) if new}
+            return [names, *(columns for columns, _ in self._columns)]
         (_, _, start, _, _, step), *_ = commands
         ids = [b"(" + each for each, _ in self._stream]
         first = 0 if start == b"-" else 1 + ids.index(cast("bytes", start))
@@ -161,6 +167,7 @@ class _Memory:
         ids = [self._stream[0][0], self._stream[int(count) - 1][0]]
         self._others += [("XADD", keys[0], each, "is", "sealed") for each in dict.fromkeys(ids)]
         del self._stream[: int(count)]
+        self._columns.append((args[_COLUMNS], args[_NAMES]))
         self._head = [str(each).encode() for each in (number, last, sha256, last_ms)]
         self._script = (keys, args)
         return ["sealed", number]

@@ -69,6 +69,7 @@ def test_every_key_of_the_page_is_a_key_of_the_keyspace():
         keyspace.audit_data(1),
         keyspace.audit_columns(2),
         keyspace.audit_names(2),
+        keyspace.audit_hours(2),
         keyspace.audit_by_all(2),
         keyspace.audit_by("tool", "v", 2),
     ]

@@ -81,7 +81,7 @@ async def test_the_script_itself_refuses_what_is_not_archived_or_not_the_oldest(
 
     async def ask(number, unarchived, digest):
         keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
-        keys += [keyspace.audit_columns(0), keyspace.audit_names(0)]
+        keys += [keyspace.audit_columns(0), keyspace.audit_names(0), keyspace.audit_hours(0)]
         return (await client.run(DROP_SEGMENT, keys, [number, digest, 17, 0, unarchived, "", ""]))[0]
 
     assert await ask(1, "0", sha256[0]) == "kept"

@@ -142,6 +142,25 @@ async def test_an_index_that_contradicts_the_entries_is_detected(log, dimension,
     assert not found.complete
 
 
+@pytest.mark.parametrize("harm", ["deleted", "a table gone", "a table of another part", "a further table", "garbled"])
+async def test_hours_that_contradict_the_entries_are_detected(log, harm):
+    """The last segment of their part is named, in steps too; those of a part that still grows are not there."""
+    key, other = log.keyspace.audit_hours(1), log.keyspace.audit_hours(2)
+    command = {
+        "deleted": ("DEL", key),
+        "a table gone": ("HDEL", key, "tool"),
+        "a table of another part": ("HSET", key, "calls", await log.client.call_bytes("HGET", other, "calls")),
+        "a further table": ("HSET", key, "further", await log.client.call_bytes("HGET", key, "tool")),
+        "garbled": ("HSET", key, "tool", "x"),
+    }
+    await log.client.call(*command[harm])
+
+    for since in (None, (await log.verify(segments_max=3)).checkpoint):
+        found = await log.verify(since=since)
+        assert (found.finding.fault, found.finding.segment, found.checkpoint.segment) == (Fault.CHANGED, 5, 4)
+        assert "The hours of part 1 are not those of its entries" in found.finding.message
+
+
 async def test_an_index_row_without_entries_is_detected(log):
     """An offset would skip entries that do not exist."""
     await log.client.call("ZADD", log.keyspace.audit_by("result", "escalated", 1), 1, "4:1:1")

@@ -227,6 +227,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
             "remit:{<workspace_id>}:issuers:keys:<name>",
             "remit:{<workspace_id>}:catalog:resources",
             "remit:{<workspace_id>}:catalog:resources:entries",
+            "remit:{<workspace_id>}:audit:hours:<part>",
             "remit:{<workspace_id>}:audit:poison",
             "remit:{<workspace_id>}:audit:lease",
             "remit:{<workspace_id>}:audit:verification-lease",

@@ -144,11 +144,11 @@ def decoded(page) -> list[dict[str, object]]:
 
 
 async def lose_columns(client, keyspace) -> None:
-    """Delete the columns of all segments, and what is indexed only where there are some."""
+    """Delete the columns of all segments, and what is made of them or indexed only where there are some."""
     prefix = keyspace.audit_head.removesuffix("head")
     for key in await client.call("KEYS", glob.escape(prefix) + "*"):
         kind, *rest = key.removeprefix(prefix).split(":")
-        if kind in ("columns", "names") or (kind == "by" and rest[0] in WITH_COLUMNS):
+        if kind in ("columns", "names", "hours") or (kind == "by" and rest[0] in WITH_COLUMNS):
             await client.call("DEL", key)
 
 

@@ -55,7 +55,8 @@ class Retention:
         part = part_of(number)
         named_by = await self._named_by(keyspace, part, segment)
         keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
-        keys += [keyspace.audit_columns(part), keyspace.audit_names(part), *(key for key, _ in named_by)]
+        keys += [keyspace.audit_columns(part), keyspace.audit_names(part), keyspace.audit_hours(part)]
+        keys += [key for key, _ in named_by]
         floor_ms = segment.last_ms if head.floor is None else max(segment.last_ms, head.floor.time_ms)
         args: list[Value] = [
             number,

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from app.audit.columns import Names, PartNames
+from app.audit.columns import Columns, Names, Packed, PartNames
 from app.audit.entry_format import RESULTS
+from app.audit.hours import TABLES, hours_of
 from app.audit.index import ANY, CAPPED, DIMENSIONS, NO_RESULT, OTHER, TOOL, name_of, shared_by
 from app.audit.index_rows import Row, row_member
 from app.audit.log_state import Head, Span, read_head, span_text
 from app.audit.seal.oldest_entries import FEW, ChainPosition, OldestEntries, gather
 from app.audit.seal.segment_builder import Indexed, SegmentBuilder, Tallies
-from app.audit.segments import CODEC, chain, genesis, pack, part_of
+from app.audit.segments import CODEC, chain, genesis, pack, part_of, segments_of
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import SEAL_SEGMENT
@@ -117,18 +118,35 @@ class Sealer:
         await self._note_tools(workspace_id, basis, block, tallies, row)
         index = await self._index(keyspace, basis, tallies)
         span = _widened(basis.span, row)
+        hours = await self._hours(keyspace, part, columns) if number == segments_of(part)[-1] else {}
         keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
         keys += [keyspace.audit_parts, keyspace.audit_columns(part), keyspace.audit_names(part)]
-        keys += [keyspace.audit_by_all(part), *index]
+        keys += [keyspace.audit_hours(part), keyspace.audit_by_all(part), *index]
         args: list[Value] = [
             *(basis.upon.sha256, oldest_id, number, block.first_sequence, block.next_sequence - 1),
             *(row.first_ms, row.last_ms, row.entries, CODEC, sha256, sizes, data, part, span_text(span)),
             " ".join([str(part), *(str(basis.names.get(dimension, 0)) for dimension in CAPPED)]),
-            *(digests, columns.columns, columns.names, row_member(row)),
+            *(digests, columns.columns, columns.names),
+            *(hours.get(table, b"") for table in TABLES),
+            row_member(row),
             *(indexed.member(number) for indexed in index.values()),
         ]
         status, _ = await self._client.run(SEAL_SEGMENT, keys, args)
         return status, sha256, span
+
+    async def _hours(self, keyspace: Keyspace, part: int, last: Packed) -> dict[str, bytes]:
+        """The hours of a part that ends with a segment of these columns; none if others cannot be read."""
+        *before, number = segments_of(part)
+        commands: list[tuple[Value, ...]] = [("HGETALL", keyspace.audit_names(part))]
+        commands += [("HGET", keyspace.audit_columns(part), each) for each in before]
+        stored, *columns = await self._client.read_pipelined(commands, as_bytes=True)
+        try:
+            names = Names(stored, number - 1)
+            names.add(last.names)
+            return hours_of([Columns(each, names) for each in [*columns, last.columns]])
+        except (AuditLogDamaged, TypeError) as error:
+            log.warning("part %d of %s will be counted without hours: %s", part, keyspace.audit_head, error)
+            return {}
 
     async def _gather(self, keyspace: Keyspace, basis: _Basis) -> OldestEntries | None:
         return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)

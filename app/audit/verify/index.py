@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 from app.audit.columns import Columns, Names
 from app.audit.entry_format import placeholder_reason
+from app.audit.hours import are_hours_of
 from app.audit.index import CAPPED, DIMENSIONS, OTHER, WITH_COLUMNS, shared_by, values_of
 from app.audit.index_keys import IndexKeys
 from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.log_state import Head, Span, head_of, read_head, spans_of
 from app.audit.seal.segment_builder import Indexed, Tallies, tally
-from app.audit.segments import Frame, part_of
+from app.audit.segments import Frame, part_of, segments_of
 from app.errors import AuditLogDamaged
 from app.redis_client.client import Client, Value
 from app.redis_client.replies import as_record
@@ -76,6 +77,7 @@ class IndexCheck:
             self._head, _ = await read_head(self._client, self._keyspace)
             faults += await self._compare_rows(part)
             faults += await self._compare_columns(part)
+            faults += await self._compare_hours(part)
             for dimension in DIMENSIONS:
                 faults += await self._compare_dimension(dimension, part)
         if faults:
@@ -124,6 +126,25 @@ class IndexCheck:
             elif number not in known:
                 faults.append(IndexFault(number, "There are columns, and there is no such segment", is_unknown=True))
         return faults
+
+    async def _compare_hours(self, part: int) -> list[IndexFault]:
+        """Check the hours of a part whose last segment was added, by its columns, which were compared with entries."""
+        numbers, last = segments_of(part), max(self._rows)
+        if last != numbers[-1] or self._head.first_segment > numbers[0]:
+            return []
+        commands: list[tuple[Value, ...]] = [
+            ("HGETALL", self._keyspace.audit_hours(part)),
+            ("HGETALL", self._keyspace.audit_names(part)),
+        ]
+        commands += [("HGET", self._keyspace.audit_columns(part), number) for number in numbers]
+        hours, called, *columns = await self._client.read_pipelined(commands, as_bytes=True)
+        await take_turn()
+        if _hours_are_of(hours, columns, called):
+            return []
+        head, _ = await read_head(self._client, self._keyspace)
+        if head.first_segment > numbers[0]:  # retention has begun to drop the part, and dropped its hours
+            return []
+        return [IndexFault(last, f"The hours of part {part} are not those of its entries")]
 
     async def _compare_dimension(self, dimension: str, part: int) -> list[IndexFault]:
         """Check that every tally is in the index of its value, or in one shared by values without an index."""
@@ -237,6 +258,18 @@ def _spans(span: Span | None, row: Row) -> bool:
 def _are_of(columns: bytes, names: Mapping[bytes, bytes], entries: Sequence[IndexKeys]) -> bool:
     try:
         return Columns(columns, Names(names), len(entries)).is_of(entries)
+    except AuditLogDamaged:
+        return False
+
+
+def _hours_are_of(
+    hours: Mapping[bytes, bytes] | Sequence[bytes], columns: Sequence[bytes | None], names: Mapping[bytes, bytes]
+) -> bool:
+    stored = hours if isinstance(hours, Mapping) else dict(zip(hours[::2], hours[1::2], strict=True))
+    if None in columns:
+        return not stored
+    try:
+        return are_hours_of(stored, [Columns(each, Names(names)) for each in columns if each is not None])
     except AuditLogDamaged:
         return False
 
