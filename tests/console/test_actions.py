@@ -236,7 +236,7 @@ def test_a_version_is_restored(visit, scene):
     confirm(page, "Restore", "the old name was better")
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Makes version 4").wait_for()
-    dialog.get_by_text("Somebody else saved version 3 meanwhile").wait_for()
+    dialog.get_by_text("saved version 3").wait_for()
     dialog.get_by_text("worst").first.wait_for()
     press(dialog.get_by_role("button", name="Restore", exact=True))
     page.get_by_text("Version 4", exact=True).wait_for()
@@ -313,6 +313,7 @@ def test_what_is_suggested_of_tools_is_confirmed_for_those_chosen(visit, scene):
         page.get_by_role("checkbox", name=f"Choose {name}").check()
     press(confirm)
     dialog = page.get_by_role("dialog")
+    dialog.locator("li").first.wait_for()
     said = dialog.locator("li").all_inner_texts()
     assert said == ["file.read only reads", "mail.send cannot be undone, may hold strangers' text"]
     assert admin.put("/v1/catalog/tool/mail.send", json={"description": "Sends it to everybody"}).status_code == 200
@@ -487,12 +488,13 @@ def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, s
     page.get_by_text(source).first.wait_for()
     page.get_by_label("Name", exact=True).wait_for()
     assert page.get_by_label("Name", exact=True).is_disabled()
-    assert page.get_by_role("button", name="Save…").get_attribute("title") == f"It is managed by {source}"
+    assert page.get_by_role("button", name="Save…").is_disabled()
+    assert page.locator("#not-yet").inner_text() == f"It is managed by {source}"
     press(page.get_by_role("button", name="Edit here from now on…"))
     assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": 2}).status_code == 200
     confirm(page, "Take it over")
     dialog = page.get_by_role("dialog")
-    dialog.get_by_text("Somebody else saved version 2 meanwhile").wait_for()
+    dialog.get_by_text("saved version 2").wait_for()
     assert dialog.locator(".diff").inner_text().split() == ["priority", "before", "1", "after", "2"]
     press(dialog.get_by_role("button", name="Take it over"))
     page.get_by_text(source).first.wait_for(state="hidden")

@@ -357,11 +357,11 @@ def test_a_policy_is_saved_only_as_the_service_accepts_it(visit, scene):
     assert theirs.status_code == 200
     save.click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_text("500").wait_for()
+    dialog.get_by_text("500").first.wait_for()
     dialog.get_by_label("Reason").fill("less")
     dialog.get_by_role("button", name="Save").click()
-    dialog.get_by_text("Somebody else saved version 2 meanwhile").wait_for()
-    page.keyboard.press("Escape")
+    page.get_by_label("Saved meanwhile").get_by_text("saved version 2").wait_for()
+    assert dialog.count() == 0
     assert scene.tenant.admin.get(f"/v1/policies/{scene.ids['policy']}").json()["version"] == 2
     visitor.forgive("status of 412")
 

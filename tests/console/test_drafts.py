@@ -132,10 +132,10 @@ def test_changes_that_are_not_saved_are_kept(policy, visit, scene):
     page.get_by_role("button", name="Restore…").click()
     page.get_by_role("dialog").get_by_label("Reason").fill("as it was")
     page.get_by_role("dialog").get_by_role("button", name="Restore", exact=True).click()
-    page.get_by_text("They were made from version 2; saving them replaces version 3.").wait_for()
+    page.get_by_text("They were made from version 2; saving them as they are replaces version 3.").wait_for()
     page.get_by_role("link", name="Policy", exact=True).click()
     assert page.get_by_label("Name", exact=True).input_value() == "Mine"
-    page.get_by_role("button", name="Discard them").click()
+    page.get_by_role("button", name="Discard mine").click()
     page.get_by_text("Your changes are not saved yet.").wait_for(state="detached")
     assert page.get_by_label("Name", exact=True).input_value() == "Papers"
     page.reload()

@@ -71,7 +71,7 @@ def test_from_a_refusal_to_its_cause_and_back_are_three_clicks(visit, scene, bot
     assert re.fullmatch(wanted, said()), said()
     drawer.get_by_role("button", name="Restore…").click()
     dialog = page.get_by_role("dialog", name="Restore version 1 of Orders of the shop")
-    dialog.get_by_text("rules[1].type").wait_for()
+    dialog.get_by_text("rule 2 is gone").wait_for()
     dialog.get_by_role("button", name="Restore").click()
     drawer.get_by_text("Restored as version 4").wait_for()
     assert page.evaluate("window.clicks") == 3
@@ -90,7 +90,7 @@ def test_what_changed_with_a_rule_is_a_click_away_and_restoring_what_changed_mea
     page = visitor.open(f"/console/decisions?entry={decision}", "Decisions")
     drawer = page.get_by_role("dialog", name="Why")
     drawer.get_by_role("button", name="What changed").click()
-    drawer.get_by_text("rules[0].type").wait_for()
+    drawer.get_by_text("rule 1 is new").wait_for()
     drawer.get_by_role("button", name="Restore…").click()
     changed(scene, f"policies/{policy}", "meanwhile", priority=3)
     page.get_by_role("dialog", name="Restore version").get_by_role("button", name="Restore").click()

@@ -7,10 +7,10 @@ import { lacks } from "../session.js";
 import { moment } from "../time.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
-import { ChangeList, QUIET } from "./changes.js";
+import { ChangeList } from "./changes.js";
 import { Confirm } from "./confirm.js";
-import { Diff } from "./diff.js";
 import { Problem } from "./loading.js";
+import { PolicyDiff } from "./policy_diff.js";
 import { useRead } from "./read.js";
 import { Text } from "./text.js";
 
@@ -81,13 +81,13 @@ export function Cause({ policyId, version, index }) {
       ${before && html`<button type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>What changed</button>`}
       ${gone ? html`<a class="button" href=${to(`policies/${policyId}`, { tab: "versions" })}>Versions</a>` : (before || policy.kind === "guardrail") && html`<button type="button" disabled=${why} title=${why} onClick=${() => setAsking(true)}>${before ? "Restore…" : "Turn off…"}</button>`}</p>`
     }
-    ${open && before && html`<${Diff} before=${before.policy} after=${since.policy} leave=${QUIET} />`}
+    ${open && before && html`<${PolicyDiff} before=${before.policy} after=${since.policy} />`}
     ${
       asking &&
       (before
         ? html`<${Confirm} title=${`Restore version ${before.version} of ${policy.name}`} button="Restore" close=${() => setAsking(false)} act=${undo}>
         <p>Makes version ${Number(policy.version) + 1} with the content of version ${before.version}. It binds every later decision.</p>
-        <${Diff} before=${policy} after=${before.policy} leave=${QUIET} /><//>`
+        <${PolicyDiff} before=${policy} after=${before.policy} /><//>`
         : html`<${Confirm} title=${`Turn off ${policy.name}`} button="Turn off" close=${() => setAsking(false)} act=${undo}>
         <p>The guardrail was created with this rule. Turned off, it denies and escalates nothing, on every replica.</p><//>`)
     }</div>`;

@@ -4,7 +4,7 @@ import { agents, policies } from "../names.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Diff, differences } from "./diff.js";
-import { Empty } from "./loading.js";
+import { Empty, Later } from "./loading.js";
 import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
@@ -102,5 +102,5 @@ function One({ change }) {
     ${change.reason && html`<p class="quote"><${Text} value=${change.reason} /></p>`}
     <p class="small muted">${rows.length > 0 && html`${rows.slice(0, 4).map((row) => html`<${Tag}>${row.path}<//> `)}${rows.length > 4 ? `and ${rows.length - 4} more ` : ""}`}
       <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} what ${change.kind === "created" ? "was created" : change.kind === "deleted" ? "was deleted" : "differs"}</button> · <a href=${around}>decisions around it</a></p>
-    ${open && html`<${Diff} before=${change.before} after=${change.after} leave=${change.kind === "updated" ? QUIET : []} />`}</div></li>`;
+    ${open && (change.resourceType === "policy" ? html`<${Later} load=${() => import("./policy_diff.js")} name="PolicyDiff" before=${change.before} after=${change.after} />` : html`<${Diff} before=${change.before} after=${change.after} leave=${change.kind === "updated" ? QUIET : []} />`)}</div></li>`;
 }

@@ -2,7 +2,7 @@
 import "../styles.js";
 import { write } from "../exact.js";
 import { leaves } from "../leaves.js";
-import { Fragment, html } from "../vendor/preact.js";
+import { html } from "../vendor/preact.js";
 import { Value } from "./text.js";
 
 /** @param {unknown} before @param {unknown} after @param {string[]} [leave] paths that say nothing, such as updatedAt */
@@ -25,10 +25,4 @@ export function Diff({ before, after, leave }) {
     <span role="cell">${row.had && html`<del><span class="sr">before </span><${Value} value=${row.before} /></del>`}
       ${row.has && html`<ins><span class="sr">after </span><${Value} value=${row.after} /></ins>`}</span></div>`,
   )}</div>`;
-}
-
-/** Three versions: what both began with, what others made of it, and what you did. @param {{base: unknown, theirs: unknown, mine: unknown, leave?: string[]}} props */
-export function ThreeWay({ base, theirs, mine, leave }) {
-  return html`<${Fragment}><h3>What others changed meanwhile</h3><${Diff} before=${base} after=${theirs} leave=${leave} />
-    <h3>What you changed</h3><${Diff} before=${base} after=${mine} leave=${leave} /><//>`;
 }

@@ -3,7 +3,10 @@ import { authored } from "../draft.js";
 import { resolve } from "../editor/json_schema.js";
 import { Icon } from "../icons.js";
 import { html } from "../vendor/preact.js";
-import { inWords } from "./rule_words.js";
+import { here } from "./hours.js";
+import { lacking } from "./lacking.js";
+import { TEMPLATES } from "./rule_templates.js";
+import { inWords, TYPES } from "./rule_words.js";
 import { SchemaField } from "./schema_field.js";
 import { Text } from "./text.js";
 
@@ -46,18 +49,24 @@ export function PolicyForm({ policy, set, marks, schema }) {
             html`<${SchemaField} key=${name} root=${schema} schema=${field} value=${policy[name] ?? field.default} set=${(/** @type {unknown} */ value) => change(name, value === field.default ? undefined : value)} path=${[name]} marks=${marks} />`,
         )}
     </div>
-    <h2>Rules</h2>
+    <h2>Rules</h2><${Marks} marks=${marks.filter((mark) => mark.path[0] === "rules" && mark.path.length === 1)} />
     ${rules.map(
       (/** @type {any} */ rule, /** @type {number} */ index) => html`<section class="card rule" key=${index}>
-      <header><span class="rule-number">${index + 1}</span><select aria-label="Type of rule" value=${rule.type} onChange=${(/** @type {any} */ event) => setRule(index, fresh(schema, kinds, event.target.value, rule.tools))}>${offered(rule.type).map((type) => html`<option>${type}</option>`)}</select><span class="spring"></span>
+      <header><span class="rule-number">${index + 1}</span><select aria-label="Type of rule" value=${rule.type} onChange=${(/** @type {any} */ event) => setRule(index, fresh(schema, kinds, event.target.value, rule.tools))}>${offered(rule.type).map((type) => html`<option value=${type}>${TYPES[type] ? `${TYPES[type]} · ${type}` : type}</option>`)}</select><span class="spring"></span>
         ${curable(rule, index) && html`<button type="button" onClick=${() => setRule(index, asGrant(rule))}>Make it a tool_grant</button>`}
         <button type="button" class="quiet square" aria-label="Move up" disabled=${index === 0} onClick=${() => move(index, -1)}>↑</button><button type="button" class="quiet square" aria-label="Move down" disabled=${index === rules.length - 1} onClick=${() => move(index, 1)}>↓</button>
         <button type="button" class="quiet square" aria-label="Remove the rule" disabled=${rules.length === 1} onClick=${() => setRule(index, null)}><${Icon} name="close" /></button></header>
-      <p class="muted small"><${Text} value=${words(rule)} /></p><${Marks} marks=${marks.filter((mark) => mark.path[1] === index && mark.path[2] === "type")} />
+      <p class="muted small"><${Text} value=${words(schema, kinds.get(rule.type), rule, marks, index)} /></p><${Marks} marks=${marks.filter((mark) => mark.path[1] === index && mark.path[2] === "type")} />
       <${SchemaField} root=${schema} schema=${kinds.get(rule.type) ?? {}} value=${rule} set=${(/** @type {any} */ next) => setRule(index, next)} path=${["rules", index]} marks=${marks} leave=${["type"]} />
     </section>`,
     )}
-    <div class="buttons start"><button type="button" onClick=${() => change("rules", [...rules, fresh(schema, kinds, policy.kind === "guardrail" ? "tool_denylist" : "tool_grant", [])])}><${Icon} name="plus" />Add a rule</button></div></div>`;
+    <div class="buttons start"><button type="button" onClick=${() => change("rules", [...rules, fresh(schema, kinds, policy.kind === "guardrail" ? "tool_denylist" : "tool_grant", [])])}><${Icon} name="plus" />Add a rule</button>
+      <select class="add" aria-label="Add a rule like one of the examples" value="" onChange=${(
+        /** @type {any} */ event,
+      ) => {
+        if (event.target.value) change("rules", [...rules, structuredClone(TEMPLATES[Number(event.target.value)][1])]);
+        event.target.value = "";
+      }}><option value="">+ like an example…</option>${TEMPLATES.map(([title, rule], index) => NOT_IN[policy.kind === "guardrail" ? "guardrail" : "grant"].includes(rule.type) || html`<option value=${index}>${title} · ${rule.type}</option>`)}</select></div></div>`;
 }
 
 /** Types that are not offered: those that such a policy cannot have, and an allowlist in a grant, which denies what other grants allow. */
@@ -77,12 +86,13 @@ export const Marks = ({ marks }) =>
     (mark) => html`<p class=${`small ${mark.warning ? "warned" : "error"}`}><${Text} value=${mark.message} /></p>`,
   );
 
-/** What a rule says; it may be incomplete while it is written. @param {any} rule */
-function words(rule) {
+/** What a rule says, once it is complete and not refused. @param {any} root @param {any} schema @param {any} rule @param {Mark[]} marks @param {number} index */
+function words(root, schema, rule, marks, index) {
+  const isRefused = marks.some((mark) => !mark.warning && mark.path[0] === "rules" && mark.path[1] === index);
   try {
-    return inWords(rule);
+    return isRefused || lacking(root, schema, rule).length ? "" : inWords(rule);
   } catch {
-    return "";
+    return ""; // a value is none that its field takes; the service says so
   }
 }
 
@@ -107,6 +117,7 @@ function fresh(root, kinds, type, tools) {
 export function blank(root, given, depth = 0) {
   const schema = (given?.$ref ? resolve(root, given.$ref) : given) ?? {};
   if (schema.const !== undefined) return schema.const;
+  if (schema.format === "iana-time-zone") return here();
   if (schema.enum) return schema.enum[0];
   if (schema.properties && depth < 6)
     return Object.fromEntries(

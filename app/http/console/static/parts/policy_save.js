@@ -7,8 +7,8 @@ import { kept } from "../test_cases.js";
 import { go, to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
-import { Diff, ThreeWay } from "./diff.js";
 import { Later } from "./loading.js";
+import { PolicyDiff } from "./policy_diff.js";
 import { Text } from "./text.js";
 
 /** @param {{policy: Policy | null, draft: any, owner: {agentId: string | null, group: string | null}, warnings: {message: string}[], close: () => void, done: () => void}} props */
@@ -22,7 +22,6 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   const [mode, setMode] = useState(
     guardrail || (!policy && isFirst) ? "enforce" : policy ? (draft.mode ?? "enforce") : "shadow",
   );
-  const [theirs, setTheirs] = useState(/** @type {Policy | null} */ (null));
   const [replaying, setReplaying] = useState(false);
   const own = others.filter((each) => each.agentId);
   const before = policy ? written(policy) : {};
@@ -47,20 +46,20 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
       await ask("PATCH", `/v1/policies/${policy.id}`, {
         body: { ...unwritten(), ...body },
         reason,
-        ifMatch: (theirs ?? policy).version,
+        ifMatch: policy.version,
       });
       keepUnsaved(policy.id, 0, null);
       await policies.refresh();
       close();
       done();
     } catch (error) {
-      if (policy && error instanceof Refused && error.status === 412)
-        setTheirs((await ask("GET", `/v1/policies/${policy.id}`)).data);
-      throw error;
+      if (!policy || !(error instanceof Refused) || error.status !== 412) throw error;
+      close();
+      done(); // the page says who saved meanwhile
     }
   };
   return html`<${Confirm} title=${policy ? "Save a new version" : "Create the policy"} button=${mode === "shadow" ? "Save as shadow" : "Save"} reason=${policy ? "needed" : "wanted"} close=${close} act=${save}>
-    ${theirs ? html`<p class="note">Somebody else saved version ${theirs.version} meanwhile. Saving now replaces it.</p><${ThreeWay} base=${before} theirs=${written(theirs)} mine=${after} />` : html`<${Diff} before=${before} after=${after} />`}
+    <${PolicyDiff} before=${before} after=${after} />
     ${owner.agentId && html`<${Later} load=${() => import("./meaning.js")} name="Meaning" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`}
     ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
     ${owner.agentId && kept(owner.agentId).trim() && html`<${Later} load=${() => import("./policy_tests.js")} name="TestsInShort" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} />`}

@@ -1,14 +1,13 @@
 // The versions of a policy, and what it would change as a shadow.
 import { ask, get } from "../api.js";
-import { written } from "../draft.js";
 import { policies } from "../names.js";
 import { lacks } from "../session.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
-import { Diff } from "./diff.js";
 import { useLatest } from "./latest.js";
 import { Problem, Skeleton } from "./loading.js";
+import { PolicyDiff } from "./policy_diff.js";
 import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
@@ -37,7 +36,7 @@ export function VersionsTab({ policy: given, done }) {
       ${each.reason && html`<p class="quote"><${Text} value=${each.reason} /></p>`}
       <p class="small">${each.changed.map((name) => html`<${Tag}>${name}<//> `)}${versions[index + 1] && html`<button type="button" class="link" aria-expanded=${open === each.version} onClick=${() => setOpen(open === each.version ? null : each.version)}>What changed</button>`}
         ${each.version !== policy.version && html` <button type="button" class="link" disabled=${why !== undefined} title=${why} onClick=${() => setRestoring(each)}>Restore…</button>`}</p>
-      ${open === each.version && html`<${Diff} before=${written(versions[index + 1].policy)} after=${written(each.policy)} />`}</div></li>`,
+      ${open === each.version && html`<${PolicyDiff} before=${versions[index + 1].policy} after=${each.policy} />`}</div></li>`,
   )}</ol>
     ${
       restoring &&
@@ -52,7 +51,7 @@ export function VersionsTab({ policy: given, done }) {
         setRestoring(null);
         done();
       }}>
-      ${meanwhile}<p>Makes version ${policy.version + 1} with the content of version ${restoring.version}. It binds every later decision.</p><${Diff} before=${written(policy)} after=${written(restoring.policy)} /><//>`
+      ${meanwhile}<p>Makes version ${policy.version + 1} with the content of version ${restoring.version}. It binds every later decision.</p><${PolicyDiff} before=${policy} after=${restoring.policy} /><//>`
     }`;
 }
 

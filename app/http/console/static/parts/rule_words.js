@@ -1,6 +1,23 @@
 // Rules in words, for lists; the service's own words about a call are in explanations and tool listings.
 import { write } from "../exact.js";
 import { duration } from "../time.js";
+import { runs } from "./hours.js";
+
+/** What a type of rule does, for those who choose one. @type {Record<string, string>} */
+export const TYPES = {
+  tool_grant: "Grants tools",
+  tool_allowlist: "Only these tools",
+  tool_denylist: "Never these tools",
+  approval_required: "A person must approve",
+  parameter_constraint: "Bounds for what is passed",
+  parameter_schema: "What is passed matches a schema",
+  rate_limit: "So many calls at most",
+  budget: "So much of an amount at most",
+  sequence: "Only after, or never after, other calls",
+  pinned_request: "Only with the request that was pinned",
+  time_based: "Only at some times",
+  denial_breaker: "Stops who is denied too often",
+};
 
 /** @param {{rules: Rule[]}} policy */
 export const rulesInWords = (policy) => policy.rules.map(inWords);
@@ -105,6 +122,9 @@ const TESTS = {
   minItems: (value) => `has ≥ ${value} items`,
   maxItems: (value) => `has ≤ ${value} items`,
   except: (value) => `but in ${value.join(", ")}`,
+  fromRequest: (value) => `stands in the user's request${value === "text" ? ", in any letter case" : ""}`,
+  approvedBefore: (value) =>
+    `was approved before${value.of ? ` for the same ${value.of}` : ""} within ${duration(Number(value.withinSeconds))}${value.in ? ` of the ${value.in}` : ""}`,
   contains: (value) => `contains ${write(value, 0)}`,
   equals: (value) => `equals ${operand(value)}`,
   atMost: (value) => `≤ ${operand(value)}`,
@@ -146,14 +166,7 @@ function hours(window) {
 const daysOf = (days) => (days ? days.map((day) => DAYS[Number(day)]).join(" ") : "every day");
 
 /** "9–17 h" for hours that follow each other. @param {number[]} given */
-function spans(given) {
-  const sorted = [...given].sort((a, b) => a - b);
-  /** @type {[number, number][]} */
-  const found = [];
-  for (const hour of sorted) {
-    const last = found[found.length - 1];
-    if (last && last[1] === hour) last[1] = hour + 1;
-    else found.push([hour, hour + 1]);
-  }
-  return found.map(([from, to]) => `${from}–${to} h`).join(", ");
-}
+const spans = (given) =>
+  runs(given)
+    .map(([from, to]) => `${from}–${to} h`)
+    .join(", ");

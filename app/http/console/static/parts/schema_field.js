@@ -2,16 +2,16 @@
 import { resolve } from "../editor/json_schema.js";
 import { Exact, parse, write } from "../exact.js";
 import { html, useState } from "../vendor/preact.js";
+import { Days, Hours, Zone } from "./hours.js";
+import { titled } from "./lacking.js";
 import { blank, Marks } from "./policy_form.js";
 
 /** @typedef {{root: any, schema: any, value: any, set: (value: any) => void, path: (string | number)[], marks: import("../draft.js").Mark[], leave?: string[], label?: string}} Props */
-const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-
-/** `windowSeconds` as "Window seconds". @param {string} name */
-const titled = (name) => {
-  const spaced = name.replace(/([A-Z])/g, (_, letter) => ` ${letter.toLowerCase()}`);
-  return spaced[0].toUpperCase() + spaced.slice(1);
-};
+/** Those at this place, and those inside it that no field inside shows. @param {import("../draft.js").Mark[]} marks @param {(string | number)[]} path @param {string[]} [shown] */
+const marksAt = (marks, path, shown = []) =>
+  marks.filter(
+    (mark) => path.every((step, index) => step === mark.path[index]) && !shown.includes(String(mark.path[path.length])),
+  );
 
 /** @param {Props} props */
 export function SchemaField(props) {
@@ -23,17 +23,14 @@ export function SchemaField(props) {
   // A number, or a word in its place, such as a window's "forever", is typed in one field.
   const kind = schema.type ?? schema.anyOf?.find((/** @type {any} */ each) => each.type === "integer")?.type;
   const type = Array.isArray(kind) ? kind.find((/** @type {string} */ each) => each !== "null") : kind;
-  const mine = marks.filter(
-    (mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]),
-  );
   const named =
     label ?? (path[0] === "parameters" ? String(path[path.length - 1]) : titled(String(path[path.length - 1])));
-  const after = html`<${Marks} marks=${mine} />`;
+  const after = html`<${Marks} marks=${marksAt(marks, path)} />`;
   const name = path[path.length - 1];
-  if (name === "allowedHours")
-    return html`<${Choices} label="Hours, local time" options=${Array.from({ length: 24 }, (_, hour) => [hour, String(hour)])} value=${value} set=${set} />`;
-  if (name === "allowedDays")
-    return html`<${Choices} label="Days" options=${DAYS.map((day, index) => [(index + 1) % 7, day])} value=${(value ?? []).map((/** @type {any} */ day) => Number(day) % 7)} set=${set} />`;
+  if (name === "allowedHours") return html`<${Hours} value=${value} set=${set}>${after}<//>`;
+  if (name === "allowedDays" || name === "days") return html`<${Days} value=${value} set=${set}>${after}<//>`;
+  if (schema.format === "iana-time-zone")
+    return html`<${Zone} label=${named} title=${schema.description} value=${value} set=${set}>${after}<//>`;
   if (schema.enum && schema.enum.length > 1)
     return html`<label>${named}<select value=${value} title=${schema.description} onChange=${(/** @type {any} */ event) => set(event.target.value)}>${schema.enum.map((/** @type {string} */ each) => html`<option>${each}</option>`)}</select>${after}</label>`;
   if (schema.properties) return html`<${Fields} ...${props} schema=${schema} />`;
@@ -42,6 +39,7 @@ export function SchemaField(props) {
   if (type === "integer" || type === "number")
     return html`<label title=${schema.description}>${named}<input inputmode="decimal" value=${String(value ?? "")} onInput=${(/** @type {any} */ event) => set(numberOf(event.target.value))} />${after}</label>`;
   const items = type === "array" && itemType(schema.items);
+  if (name === "windows") return html`<${Items} ...${props} schema=${schema} />`;
   if (
     ["string", "integer"].includes(items) &&
     !(value ?? []).some(
@@ -53,7 +51,7 @@ export function SchemaField(props) {
   if (type === "object" && schema.additionalProperties && typeof schema.additionalProperties === "object")
     return html`<${Named} ...${props} schema=${schema} />`;
   if (type === "string")
-    return html`<label title=${schema.description}>${named}<input value=${value ?? ""} onInput=${(/** @type {any} */ event) => set(event.target.value)} />${after}</label>`;
+    return html`<label title=${schema.description}>${named}<input value=${value ?? ""} placeholder=${/such as ([^;,.]+)/.exec(schema.description ?? "")?.[1]} onInput=${(/** @type {any} */ event) => set(event.target.value)} />${after}</label>`;
   return html`<label title=${schema.description} class="wide-field">${named}<${JsonInput} value=${value} set=${set} />${after}</label>`;
 }
 
@@ -89,7 +87,7 @@ function Fields({ root, schema, value, set, path, marks, leave = [], label }) {
     set(made);
   };
   return html`<fieldset class="fields">${(label ?? path.length > 2) && html`<legend>${label ?? titled(String(path[path.length - 1]))}</legend>`}
-    <${Marks} marks=${marks.filter((mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]))} />
+    <${Marks} marks=${marksAt(marks, path, [...has, ...leave])} />
     ${has.map(
       (
         name,
@@ -115,6 +113,7 @@ function Named({ root, schema, value, set, path, marks }) {
     }
   };
   return html`<fieldset class="fields named"><legend>${titled(String(path[path.length - 1]))}</legend>
+    <${Marks} marks=${marksAt(marks, path, Object.keys(value ?? {}))} />
     ${Object.entries(value ?? {}).map(
       ([
         each,
@@ -172,8 +171,16 @@ function JsonInput({ value, set }) {
   }} />`;
 }
 
-/** @param {{label: string, options: [number, string][], value: any[] | undefined, set: (value: number[]) => void}} props */
-function Choices({ label, options, value, set }) {
-  const has = (value ?? []).map(Number);
-  return html`<div class="choices" role="group" aria-label=${label}><span>${label}</span>${options.map(([each, words]) => html`<button type="button" aria-pressed=${has.includes(each)} onClick=${() => set(has.includes(each) ? has.filter((other) => other !== each) : [...has, each].sort((a, b) => a - b))}>${words}</button>`)}</div>`;
+/** One after the other, each with its fields. @param {Props} props */
+function Items({ root, schema, value, set, path, marks }) {
+  const list = value ?? [];
+  const label = titled(String(path[path.length - 1]));
+  return html`<fieldset class="fields"><legend>${label}</legend>
+    <${Marks} marks=${marksAt(marks, path, Object.keys(list))} />
+    ${list.map(
+      (/** @type {any} */ each, /** @type {number} */ at) => html`<div class="field" key=${at}>
+      <${SchemaField} root=${root} schema=${schema.items} value=${each} label=${`${label.replace(/s$/, "")} ${at + 1}`} set=${(/** @type {any} */ next) => set(list.with(at, next))} path=${[...path, at]} marks=${marks} />
+      <button type="button" class="quiet square small" aria-label=${`Remove ${at + 1} of ${label}`} onClick=${() => set(list.toSpliced(at, 1))}>×</button></div>`,
+    )}
+    <button type="button" class="add" onClick=${() => set([...list, blank(root, schema.items)])}>+ add…</button></fieldset>`;
 }

@@ -7,7 +7,8 @@ import { Icon } from "../icons.js";
 import { AgentName, agents, policies } from "../names.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { Confirm } from "../parts/confirm.js";
-import { useLatest } from "../parts/latest.js";
+import { lacking, placeOf } from "../parts/lacking.js";
+import { Overtaken, useLatest } from "../parts/latest.js";
 import { PolicyForm } from "../parts/policy_form.js";
 import { SavePolicy } from "../parts/policy_save.js";
 import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
@@ -80,13 +81,34 @@ function Page({ policy, schema, reload }) {
   const changed = draft.text !== stored;
   const madeFrom = Number(changed && kept ? kept.version : (policy?.version ?? 0));
   // Before the next press, which may leave the page.
-  useLayoutEffect(() => keepUnsaved(policy?.id, madeFrom, changed ? draft.text : null), [draft.text]);
+  useLayoutEffect(() => keepUnsaved(policy?.id, madeFrom, changed ? draft.text : null), [draft.text, madeFrom]);
+  const discard = () => {
+    setKept(null);
+    draft.setText(stored);
+  };
   const tabs = policy ? TABS : TABS.slice(0, 2);
   const tab = tabs.some(([name]) => name === param("tab")) ? param("tab") : "edit";
   const asJson = param("as") === "json" || draft.policy === undefined;
   const managed = policy?.managedBy;
   const why = lacks("policies") ?? (managed ? `It is managed by ${managed}` : undefined);
   const [taking, setTaking] = useState(false);
+  const missing = [
+    ...(owner === "?" ? ["what it governs"] : []),
+    ...(draft.policy ? lacking(schema, schema.$defs.PolicyEntry, draft.policy).map(placeOf) : []),
+  ];
+  const notYet =
+    why ??
+    (draft.error
+      ? "It is not JSON yet"
+      : missing.length
+        ? `Missing: ${missing.join("; ")}`
+        : policy && !changed
+          ? "Nothing is changed yet"
+          : !draft.checked
+            ? "Checking…"
+            : draft.valid
+              ? ""
+              : "The service refuses it, and says why at its field");
   const groups = [...new Set([...(agents.all?.values() ?? [])].flatMap((each) => each.groups))].sort();
   return html`<div class="page"><div class="head"><${Back} /><h1>${policy ? html`<${Text} value=${policy.name} />` : "New policy"}</h1>
       ${policy && html`<${Tag}>${policy.kind}<//>${policy.mode === "shadow" && html`<${Pill} is="shadow" />`}${!policy.enabled && html`<${Pill} is="off" />`}<${Tag}>v${policy.version}<//>`}<span class="spring"></span>
@@ -94,17 +116,22 @@ function Page({ policy, schema, reload }) {
         tab === "edit" &&
         html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
       <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })}>What if…</a>
-      <button type="button" class="primary" disabled=${why !== undefined || (policy && !changed) || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`
+      <button type="button" class="primary" disabled=${notYet !== ""} aria-describedby="not-yet" onClick=${() => setSaving(true)}>Save…</button>`
       }</div>
+    ${tab === "edit" && html`<p class="not-yet muted small" id="not-yet">${notYet}</p>`}
     ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <span class="muted">policy <code>${policy.id}</code></span></p>`}
     <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
     ${
       policy &&
       changed &&
-      html`<div class="note calm line"><p>Your changes are not saved yet.${madeFrom !== policy.version && ` They were made from version ${madeFrom}; saving them replaces version ${policy.version}.`}</p><span class="spring"></span><button type="button" onClick=${() => {
-        setKept(null);
-        draft.setText(stored);
-      }}>Discard them</button></div>`
+      (madeFrom === policy.version
+        ? html`<div class="note calm line"><p>Your changes are not saved yet.</p><span class="spring"></span><button type="button" onClick=${discard}>Discard them</button></div>`
+        : html`<${Overtaken} policy=${policy} from=${madeFrom} draft=${draft.policy} written=${written} discard=${discard} take=${(
+            /** @type {string} */ text,
+          ) => {
+            setKept({ version: policy.version, text });
+            draft.setText(text);
+          }} />`)
     }
     ${policy && managed && html`<div class="note line"><p>Managed by <b><${Text} value=${managed} /></b>, so it is changed there: the next <code>remit policy apply</code> would undo a change made here.</p><span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setTaking(true)}>Edit here from now on…</button></div>`}
     ${taking && policy && html`<${TakeOver} policy=${policy} close=${() => setTaking(false)} done=${reload} />`}
@@ -126,7 +153,7 @@ function Page({ policy, schema, reload }) {
           ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema.$defs.PolicyEntry} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
           : html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${draft.marks} schema=${schema} /></fieldset>`
       }
-      ${draft.untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`
+      ${draft.untouched || owner === "?" ? html`<p class="muted small">The service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`
     }
     ${saving && html`<${SavePolicy} policy=${policy} draft=${draft.policy} owner=${owns} warnings=${draft.marks} close=${() => setSaving(false)} done=${reload} />`}</div>`;
 }
@@ -153,5 +180,5 @@ function Verdict({ draft }) {
   if (!draft.checked) return html`<p class="muted small" role="status">Checking…</p>`;
   if (draft.valid && !draft.marks.length)
     return html`<p class="fine small" role="status"><${Icon} name="ok" size=${14} /> The service accepts it and has nothing to warn about.</p>`;
-  return html`<div role="status"><ul class="marks">${draft.marks.map((mark) => html`<li class=${mark.warning ? "warning" : "fault"}><${Icon} name="alert" size=${14} /><span><${Text} value=${mark.message} /> ${mark.path.length > 0 && html`<code class="muted">${mark.path.join(" › ")}</code>`}</span></li>`)}</ul></div>`;
+  return html`<div role="status"><ul class="marks">${draft.marks.map((mark) => html`<li class=${mark.warning ? "warning" : "fault"}><${Icon} name="alert" size=${14} /><span><${Text} value=${mark.message} /> ${mark.path.length > 0 && html`<span class="muted">${placeOf(mark.path)}</span>`}</span></li>`)}</ul></div>`;
 }
