@@ -12,9 +12,8 @@ from app.cli.policy_flips import FileChange
 from app.model.comparisons import PolicyComparison, PolicyFlip
 from app.model.policies import WORKSPACE, Owner, Policy
 from app.model.policy_sets import PolicyChange, PolicySet, settle
-from app.model.rules import ToolGrant
 from app.model.text import with_hidden_shown
-from app.policy_tools.compare.meaning import compare_meaning
+from app.policy_tools.compare.meaning import compare_meaning, compare_shared
 from app.policy_tools.files.comparison import COMMENT_LENGTH, as_code, compare, up_to
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from app.policy_tools.files.policy_file import ReadFile
 
 _LATER_MS = 1 << 52
-_EVERY_TOOL = Policy(id="every tool", name="every tool", agent_id="", rules=(ToolGrant(tools=["*"]),))
-"""The grant beside which the policies of a group or of the workspace are compared."""
 
 _Both = tuple[list[Policy], list[Policy]]
 
@@ -58,7 +55,7 @@ def meanings(files: Sequence[FileChange], sets: "Sets | None") -> dict[str, Poli
     """What each file that changes something means, by owner; all files are applied at once.
 
     sets: has the policies of owners without a file; None if there are none. An agent's are judged with those of its
-    groups and of the workspace, the others beside a grant of every tool.
+    groups and of the workspace, the others for agents that may have any others.
     """
     known = {file.owner: _both_sides(file.changes) for file in files}
     groups = {} if sets is None else {agent_id: agent.groups for agent_id, agent in sets.agents()}
@@ -72,8 +69,8 @@ def meanings(files: Sequence[FileChange], sets: "Sets | None") -> dict[str, Poli
             others += [Owner(group=group) for group in own]
         sides = [_both_sides(file.changes), *(_policies(owner, known, sets) for owner in others)]
         before, after = ([policy for side in sides for policy in side[place]] for place in range(2))
-        beside = [] if file.owner.agent_id is not None else [_EVERY_TOOL]
-        found[file.difference.owner] = compare_meaning([*beside, *before], [*beside, *after])
+        compared = compare_shared if file.owner.agent_id is None else compare_meaning
+        found[file.difference.owner] = compared(before, after)
     return found
 
 

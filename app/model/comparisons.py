@@ -82,8 +82,12 @@ class PolicyComparison(Struct, frozen=True):
 
 
 class CompareTask(Struct, frozen=True, kw_only=True, tag="compare"):
-    """A request to compare all policies that govern an agent, before a change and after it."""
+    """A request to compare all policies that govern an agent, before a change and after it.
+
+    is_shared: they are those of a group or of the workspace, and their agents may have any others.
+    """
 
     workspace_id: str
     before: list[Policy]
     after: list[Policy]
+    is_shared: bool = False

@@ -26,6 +26,21 @@ def test_a_newly_allowed_call_is_the_headline_before_a_policy_is_saved(visit, sc
     page.get_by_role("dialog").get_by_text("No call is answered otherwise.").wait_for()
 
 
+def test_what_a_guardrail_means_for_every_agent_stands_there_too(visit, scene):
+    """Of a group and of the workspace, whose agents may have any other policies."""
+    [stored] = scene.tenant.admin.get("/v1/policies", params={"group": "platform"}).json()
+    page = visit("policies").open(f"/console/policies/{stored['id']}", "Never delete")
+    page.get_by_label("Tools").first.fill("file.write")
+    page.get_by_role("button", name="Save…").click()
+    meaning = page.get_by_role("dialog").get_by_label("In meaning")
+    meaning.get_by_text("For the group's agents, whatever other policies they have.").wait_for()
+    headline = meaning.locator(".alert")
+    headline.wait_for()
+    assert headline.locator("b").first.inner_text() == "Newly allowed"
+    assert "file.delete" in headline.inner_text()
+    assert "file.write" in meaning.inner_text()
+
+
 def test_an_agents_bounds_are_on_its_page(visit, scene):
     """For each tool a word, the rules that bound it, and a call for each result."""
     page = visit("view").open("/console/agents/refund-bot?tab=bounds", "Refund bot")

@@ -47,6 +47,30 @@ def test_policies_of_groups_and_of_the_workspace_are_beside_both_sides(tenant, a
     assert shown(compared(tenant, after=[refunds(900)])) == []
 
 
+def test_policies_of_a_group_are_compared_for_agents_that_may_have_any_others(tenant, agent):
+    """What they restrict, beside a grant of every tool; what they grant, by themselves, too; the workspace's beside."""
+    ask = tenant.reader.post
+
+    def flips(**body):
+        answer = ask("/v1/policies/compare", json=body)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["complete"] is True
+        return [(each["from"], each["to"], each["tool"]) for each in answer.json()["flips"]]
+
+    never = {"name": "never", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["refund"]}]}
+    mails = {"name": "mails", "rules": [{"type": "tool_grant", "tools": ["mail"]}]}
+    assert flips(group="crew", after=[never]) == [("allowed", "denied", "refund")]
+    assert flips(group="crew", after=[mails]) == [("denied", "allowed", "mail")]
+    assert flips(group="crew", before=[mails], after=[mails, never]) == [("allowed", "denied", "refund")]
+    assert flips(after=[never]) == [("allowed", "denied", "refund")]
+    assert tenant.admin.post("/v1/policies", json=never).status_code == 201
+    assert flips(after=[]) == [("denied", "allowed", "refund")]
+    grants = {"name": "refunds", "rules": [{"type": "tool_grant", "tools": ["refund", "mail"]}]}
+    assert flips(group="crew", after=[grants]) == [("denied", "allowed", "mail")]
+    both = ask("/v1/policies/compare", json={"agent_id": "bot", "group": "crew"})
+    assert both.json()["error"]["details"][0]["path"] == "$.group"
+
+
 def test_a_draft_that_could_not_be_stored_is_refused_by_its_side(tenant, agent):
     """With the place in the body."""
     for side in ("before", "after"):

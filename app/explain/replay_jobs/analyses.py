@@ -4,7 +4,7 @@ from app.model.bounds import AgentBounds, BoundsTask
 from app.model.comparisons import CompareTask, PolicyComparison
 from app.pdp.constraints import IsSecret
 from app.policy_tools.compare.bounds import bounds_of
-from app.policy_tools.compare.meaning import compare_meaning
+from app.policy_tools.compare.meaning import compare_meaning, compare_shared
 
 AnalysisTask = CompareTask | BoundsTask
 ANSWER = b'{"answer":'
@@ -14,5 +14,5 @@ ANSWER = b'{"answer":'
 def analysed(task: AnalysisTask, is_secret: IsSecret) -> PolicyComparison | AgentBounds:
     """The answer."""
     if isinstance(task, CompareTask):
-        return compare_meaning(task.before, task.after)
+        return (compare_shared if task.is_shared else compare_meaning)(task.before, task.after)
     return bounds_of(task.policies, is_secret)

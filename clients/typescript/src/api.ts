@@ -1625,13 +1625,25 @@ export interface components {
             group?: null;
             policies?: unknown;
         });
-        /** @description What to compare. The policies of the agent's groups and of the workspace are beside both sides. */
+        /**
+         * @description What to compare: policies of an agent, of a group or, if neither is given, of the workspace.
+         *
+         *     The policies of an agent's groups and of the workspace are beside both sides.
+         */
         ComparePolicies: {
-            /** @description The agent, by its id or its alias. `agentId` is accepted, too. */
-            agent_id: string;
-            /** @description All policies that the agent would own before the change; those in force if left out. */
+            /**
+             * @description The agent, by its id or its alias. `agentId` is accepted, too.
+             * @default null
+             */
+            agent_id?: string | null;
+            /**
+             * @description The group. Its agents, and those of the workspace, may have any other policies.
+             * @default null
+             */
+            group?: string | null;
+            /** @description All policies that the owner would have before the change; those in force if left out. */
             before?: components["schemas"]["PolicyEntry"][];
-            /** @description All policies that it would own after it; those in force if left out. */
+            /** @description All policies that it would have after it; those in force if left out. */
             after?: components["schemas"]["PolicyEntry"][];
         };
         /** @description What to learn from. */
@@ -3195,11 +3207,20 @@ export interface components {
         };
         /** @description How many calls would get each result. */
         ResultCounts: {
-            /** @default 0 */
+            /**
+             * @description Calls that would be allowed.
+             * @default 0
+             */
             allowed?: number;
-            /** @default 0 */
+            /**
+             * @description Calls about which a person would be asked.
+             * @default 0
+             */
             escalated?: number;
-            /** @default 0 */
+            /**
+             * @description Calls that would be denied.
+             * @default 0
+             */
             denied?: number;
         };
         /** @description Hostile variations of the learned calls, judged by the proposal. */

@@ -15,8 +15,9 @@ import { Pill, Tag, Text, Time } from "./text.js";
 const MOST = 6;
 
 /** The calls that a draft would answer otherwise, if it were enforced. replaced: the id of the policy in whose place it stands.
- * @param {{agent: string, draft: any, replaced: string, own: Policy[]}} props */
-export function Meaning({ agent, draft, replaced, own }) {
+ * own: all policies of the owner.
+ * @param {{owner: {agentId: string | null, group: string | null}, draft: any, replaced: string, own: Policy[]}} props */
+export function Meaning({ owner, draft, replaced, own }) {
   const [state, setState] = useState(/** @type {{found?: Comparison, error?: unknown}} */ ({}));
   const compare = () => {
     setState({});
@@ -24,7 +25,9 @@ export function Meaning({ agent, draft, replaced, own }) {
       ...own.filter((each) => each.id !== replaced).map((each) => ({ ...written(each), id: each.id })),
       { ...draft, mode: "enforce" },
     ];
-    ask("POST", "/v1/policies/compare", { body: { agent_id: agent, after } }).then(
+    ask("POST", "/v1/policies/compare", {
+      body: { ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }), after },
+    }).then(
       ({ data }) => setState({ found: data }),
       (error) => setState({ error }),
     );
@@ -38,6 +41,7 @@ export function Meaning({ agent, draft, replaced, own }) {
   const rest = all.filter((each) => each !== allowed);
   const why = [...new Set(because.map((each) => each.reason))].join("; ");
   return html`<section class="stack meaning" aria-label="In meaning"><h3>In meaning</h3>
+    ${!owner.agentId && html`<p class="small muted">For ${owner.group ? "the group's agents" : "every agent"}, whatever other policies they have.</p>`}
     ${allowed && html`<div class="alert stack"><b>${allowed.from === "denied" ? "Newly allowed" : "No longer asked"}</b><${Flip} flip=${allowed} /></div>`}
     ${rest.slice(0, MOST).map((each) => html`<${Flip} flip=${each} />`)}
     ${rest.length > MOST && html`<p class="small muted">and ${rest.length - MOST} more</p>`}

@@ -23,7 +23,6 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
     guardrail || (!policy && isFirst) ? "enforce" : policy ? (draft.mode ?? "enforce") : "shadow",
   );
   const [replaying, setReplaying] = useState(false);
-  const own = others.filter((each) => each.agentId);
   const before = policy ? written(policy) : {};
   const after = written({ ...draft, mode });
   const save = async (/** @type {string} */ reason) => {
@@ -60,14 +59,14 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   };
   return html`<${Confirm} title=${policy ? "Save a new version" : "Create the policy"} button=${mode === "shadow" ? "Save as shadow" : "Save"} reason=${policy ? "needed" : "wanted"} close=${close} act=${save}>
     <${PolicyDiff} before=${before} after=${after} />
-    ${owner.agentId && html`<${Later} load=${() => import("./meaning.js")} name="Meaning" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`}
+    <${Later} load=${() => import("./meaning.js")} name="Meaning" owner=${owner} draft=${{ ...draft, ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${others} />
     ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
     ${owner.agentId && kept(owner.agentId).trim() && html`<${Later} load=${() => import("./policy_tests.js")} name="TestsInShort" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} />`}
     ${
       owner.agentId &&
       can("read", "audit") &&
       (replaying
-        ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`
+        ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${others} />`
         : html`<p><button type="button" class="link" onClick=${() => setReplaying(true)}>What would it have changed lately?</button></p>`)
     }
     ${
