@@ -261,3 +261,43 @@ def test_lists_are_sorted_by_a_column_and_the_address_has_the_order(visit, scene
     header.get_by_role("button").click()
     page.wait_for_url(lambda url: "sort" not in url)
     assert (names(), header.get_attribute("aria-sort")) == (given, None)
+
+
+def test_agents_that_are_denied_more_than_usual_stand_beside_the_top_ones(visit, scene):
+    """By how much, compared with the same hours of seven days; chance alone shows nobody."""
+
+    def hours(usual, now, elsewhere=0):
+        counts = [elsewhere] * 170
+        for day in range(7):
+            counts[24 * day] = usual
+        return [*counts[:168], now // 2, now - now // 2]
+
+    given = {
+        "refund-bot": hours(20, 50),
+        "mail-bot": hours(2, 40, elsewhere=0),
+        "research-bot": hours(20, 25, elsewhere=90),
+        "deploy-bot": [0] * 168 + [0, 9],
+    }
+    values = [{"value": scene.ids[name], "count": sum(counts), "counts": counts} for name, counts in given.items()]
+    visitor = visit("view")
+    visitor.page.route(
+        re.compile(r"/v1/audit-logs/counts\?by=agent&result=denied"),
+        lambda route: route.fulfill(json={"values": values}),
+    )
+    page = visitor.open("/console", "Overview")
+    card = page.locator("section.card").filter(has_text="Denied more than usual")
+    card.get_by_role("listitem").first.wait_for()
+    shown = [" ".join(each.split()) for each in card.get_by_role("listitem").all_inner_texts()]
+    assert shown == ["Mail bot 40 usually 2", "Refund bot 50 usually 20", "Deploy bot 9 new agent"]
+    card.get_by_role("link", name="Mail bot").click()
+    page.wait_for_url(lambda url: "result=denied" in url and "from=" in url and scene.ids["mail-bot"] in url)
+
+
+def test_no_agent_is_denied_more_than_usual_if_nobody_is_denied(visit):
+    """It says so, and what was compared."""
+    visitor = visit("view")
+    visitor.page.route(
+        re.compile(r"/v1/audit-logs/counts\?by=agent&result=denied"), lambda route: route.fulfill(json={"values": []})
+    )
+    page = visitor.open("/console", "Overview")
+    page.get_by_text("compared with these hours of the last 7 days").wait_for()
