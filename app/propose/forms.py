@@ -33,18 +33,21 @@ ASKS = Form("absent", {"absent": True}, ())
 
 
 def form_of(place: Place, need: int, said: Mapping[str, Any]) -> Form | None:
-    """The tightest form that leaves out fewer than `need` units; ASKS if none does, None if the log hides the value.
+    """The tightest form that leaves out fewer than `need` units, else the one that leaves out fewest.
 
-    said: what the catalogue's schema says about the place.
+    ASKS if the values have no form, None if the log hides them. said: what the catalogue's schema says about the place.
     """
     kinds = place.kinds(need)
     if HIDDEN in kinds:
         return None
+    best, fewest = ASKS, len(place.units)
     for form in _forms(place, kinds, need, said):
-        left_out = {unit for by_unit in place.outside(form.passing).values() for unit in by_unit}
-        if len(left_out) < need:
+        left_out = len({unit for by_unit in place.outside(form.passing).values() for unit in by_unit})
+        if left_out < need:
             return form
-    return ASKS
+        if left_out < fewest:
+            best, fewest = form, left_out
+    return best
 
 
 def _forms(place: Place, kinds: list[str], need: int, said: Mapping[str, Any]) -> Iterator[Form]:

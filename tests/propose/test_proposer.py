@@ -93,7 +93,7 @@ def test_reads_that_nobody_made_are_granted_if_all_are():
 def test_the_airlines_proposal_asks_less_than_the_one_written_by_hand_and_denies_nothing():
     """The example by hand asks about 41 of these calls and denies 4; examples/README.md counts them."""
     assert tried(PROPOSED.policies, AIRLINE, ()).counts == {Result.ALLOWED: 544, Result.ESCALATED: 28}
-    assert of_unseen_users(AIRLINE, CATALOG, Reads.SEEN) == {Result.ALLOWED: 516, Result.ESCALATED: 56}
+    assert of_unseen_users(AIRLINE, CATALOG, Reads.SEEN) == {Result.ALLOWED: 527, Result.ESCALATED: 45}
     assert sum(len(policy["rules"]) for policy in PROPOSED.policies) == 18
 
 
