@@ -16,7 +16,7 @@ class Fault(enum.Enum):
 
     NONE = "bytes pass in both directions"
     REFUSE = "connections end at once, new ones are refused"
-    BLACK_HOLE = "connections stay, nothing passes in either direction, new ones are accepted"
+    BLACK_HOLE = "connections stay, nothing passes in either direction until the proxy heals, new ones are accepted"
     HOLD = "requests pass, replies wait until the proxy heals"
     LOSE = "requests pass, replies vanish, on this connection for good"
     CUT = "requests pass, then the connection ends without the reply"
@@ -27,7 +27,9 @@ class Proxy:
     """Passes bytes between clients of `port` and the store at `upstream_port`, on a loop of its own.
 
     accepted: connections so far. A fault that waits for a needle acts on the connection whose request holds the
-    needle, from that request on; `struck` is set when the store has replied to it, so that it certainly ran.
+    needle, from that request on; `struck` is set when the store has replied to it, so that it certainly ran. In a black
+    hole, `struck` is set when the request is there and does not pass; if its client is gone by the time the proxy
+    heals, it never will.
     """
 
     def __init__(self, upstream_port: int) -> None:
@@ -150,8 +152,12 @@ class _Link:
 
     async def _requests(self) -> None:
         while data := await self._client[0].read(_CHUNK):
-            await self._passing(Fault.BLACK_HOLE)
             self._proxy.watch(self, data)
+            if self._fault is Fault.BLACK_HOLE:
+                self._proxy.struck.set()
+                await self._passing(Fault.BLACK_HOLE)
+                if self._client[0].at_eof() or self._client[0].exception() is not None:
+                    return
             self._upstream[1].write(data)
             await self._upstream[1].drain()
 
