@@ -186,7 +186,8 @@ def test_the_way_in_is_public_and_is_answered_by_the_service(replica):
     [
         ("office hours", "office-hours.html"),
         ("read only", "office-hours.html"),
-        ("CrewAI", "clients/any-framework.html"),
+        ("AutoGen", "clients/any-framework.html"),
+        ("CrewAI", "clients/crewai.html"),
         ("Cedar", "coming-from-opa-or-cedar.html"),
         ("Keycloak", "identity-providers.html"),
         ("Traefik", "forward-auth.html"),

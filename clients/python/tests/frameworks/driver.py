@@ -15,9 +15,13 @@ SESSION = {"session": "s1"}
 
 
 class Driver:
-    """CANNOT: by the name of a row, why the framework cannot play it."""
+    """CANNOT: by the name of a row, why the framework cannot play it.
+
+    COMES_BACK: whether the framework can come back to a call; otherwise it plays only rows that do nothing but start.
+    """
 
     CANNOT: ClassVar[dict[str, str]] = {}
+    COMES_BACK = True
 
     def __init__(self, settings, agent, calls, pauses):
         self._settings, self._agent, self._calls, self._pauses = settings, agent, calls, pauses

@@ -6,11 +6,15 @@ import json
 import tempfile
 from typing import ClassVar
 
+from crewai import Agent as CrewAgent
+from crewai import BaseLLM, Crew, Task
+from crewai.tools import tool as crew_tool
 from driver import NAME, Driver
 from strands import Agent, ToolContext, tool
 from strands.models import Model
 from strands.session import FileSessionManager
 
+from remit_client.crewai import RemitTool
 from remit_client.strands import RemitHook
 
 
@@ -92,4 +96,58 @@ class Strands(Driver):
         self.said = results[-1]["content"][0]["text"] if results else ""
 
 
-DRIVERS = [Strands]
+class CrewModel(BaseLLM):
+    """Makes the calls of one answer after the other, by the model's own means or, with `native=False`, in its text.
+
+    read: what it has read of its last call.
+    """
+
+    def __init__(self, calls, native=True):
+        super().__init__(model="scripted")
+        self._calls, self._native, self.read = list(calls), native, ""
+
+    def supports_function_calling(self):
+        return self._native
+
+    def call(self, messages, *args, **kwargs):
+        results = [
+            each["content"] for each in messages if each["role"] == "tool" or "Observation:" in str(each["content"])
+        ]
+        self.read = str(results[-1]) if results else ""
+        asked = self._calls.pop(0) if self._calls else []
+        if self._native and asked:
+            return [
+                {"id": call, "type": "function", "function": {"name": NAME, "arguments": json.dumps(arguments)}}
+                for call, arguments in asked
+            ]
+        if asked:
+            return f"Thought: pay\nAction: {NAME}\nAction Input: {json.dumps(asked[0][1])}"
+        return "done" if self._native else "Thought: I now know the final answer\nFinal Answer: done"
+
+
+def crew_of(model, tools):
+    desk = CrewAgent(role="desk", goal="refund", backstory="a desk", llm=model, tools=tools)
+    return Crew(agents=[desk], tasks=[Task(description="refund", expected_output="a word", agent=desk)])
+
+
+class CrewAI(Driver):
+    """A tool neither pauses nor learns which call it runs for."""
+
+    COMES_BACK = False
+
+    def _make(self, remit):
+        @crew_tool(NAME)
+        def refund_create(amount: int) -> str:
+            """Pay back."""
+            self.ran.append(amount)
+            return "paid"
+
+        self._tool = RemitTool(refund_create, remit, self._agent)
+
+    async def start(self):
+        model = CrewModel([[(call, {"amount": amount}) for call, amount in each] for each in self._calls])
+        await crew_of(model, [self._tool]).kickoff_async()
+        self.said = model.read
+
+
+DRIVERS = [Strands, CrewAI]

@@ -291,8 +291,29 @@ async def strands(remit, agent, ran, **options):
     return desk.messages[-2]["content"][0]["toolResult"]["content"][0]["text"]
 
 
+async def crewai(remit, agent, ran, native=True, **options):
+    from crewai.tools import tool
+    from drivers_older_mcp import NAME, CrewModel, crew_of
+
+    from remit_client.crewai import RemitTool
+
+    @tool(NAME)
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    model = CrewModel([[("c1", PARAMETERS)]], native)
+    await crew_of(model, [RemitTool(refund_create, remit, agent, **options)]).kickoff_async()
+    return model.read
+
+
+async def crewai_in_text(remit, agent, ran, **options):
+    return await crewai(remit, agent, ran, native=False, **options)
+
+
 if OLDER_MCP:
-    RAISING, ANSWERING = [strands], []
+    RAISING, ANSWERING = [strands], [crewai, crewai_in_text]
 else:
     RAISING = [
         langchain,

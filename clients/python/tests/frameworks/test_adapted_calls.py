@@ -84,7 +84,37 @@ async def strands(remit, given, ran, **options):
     ran.append(event.tool_use["input"])
 
 
-ADAPTERS = [strands] if OLDER_MCP else [langchain, langchain_sync, pydantic_ai, agent_framework, fastmcp]
+def crewai_tool(ran):
+    from crewai.tools import BaseTool
+
+    class Tool(BaseTool):
+        name: str = NAME
+        description: str = "Pay back."
+
+        def _run(self, **given):
+            ran.append(given)
+
+        async def _arun(self, **given):
+            ran.append(given)
+
+    return Tool()
+
+
+async def crewai(remit, given, ran, **options):
+    from remit_client.crewai import RemitTool
+
+    await RemitTool(crewai_tool(ran), remit, "desk", **options).arun(**given)
+
+
+async def crewai_sync(remit, given, ran, **options):
+    from remit_client.crewai import RemitTool
+
+    RemitTool(crewai_tool(ran), remit, "desk", **options).run(**given)
+
+
+ADAPTERS = (
+    [strands, crewai, crewai_sync] if OLDER_MCP else [langchain, langchain_sync, pydantic_ai, agent_framework, fastmcp]
+)
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.__name__)

@@ -5,7 +5,7 @@ from pages import ROOT, output_of, run_page, without_ids
 from scripted import OLDER_MCP
 from service import ADMIN_KEY
 
-NEEDING_AN_OLDER_MCP = ["strands.md"]
+NEEDING_AN_OLDER_MCP = ["crewai.md", "strands.md"]
 PAGES = [
     "agent-framework.md",
     "claude-agent-sdk.md",
