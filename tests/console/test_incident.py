@@ -301,3 +301,18 @@ def test_no_agent_is_denied_more_than_usual_if_nobody_is_denied(visit):
     )
     page = visitor.open("/console", "Overview")
     page.get_by_text("compared with these hours of the last 7 days").wait_for()
+
+
+def test_a_span_is_drawn_on_the_overview_too(visit):
+    """It leads to the decisions of these hours."""
+    page = visit("view").open("/console", "Overview")
+    page.locator(".chart").wait_for()
+    box = page.locator(".chart svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + 90)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 90)
+    page.mouse.up()
+    page.get_by_role("heading", name="Decisions", level=1).wait_for()
+    span = re.search(r"from=(\S+?)T(\d\d)%3A00%3A00.000Z&to=(\S+?)T(\d\d)%3A59%3A59.999Z", page.url)
+    assert span is not None, page.url
+    assert (int(span[4]) - int(span[2])) % 24 >= 9

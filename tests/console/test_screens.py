@@ -26,6 +26,7 @@ SCREENS = [
     ("/console/agents/refund-bot?tab=bounds", "Refund bot", ["view"]),
     ("/console/agents/refund-bot?tab=policies", "Refund bot", ["policies"]),
     ("/console/agents/refund-bot?tab=decisions", "Refund bot", ["view"]),
+    ("/console/agents/refund-bot?tab=changes", "Refund bot", ["view", "audit"]),
     ("/console/policies", "Policies", ["view"]),
     ("/console/policies/{policy}", "Small refunds", ["policies"]),
     ("/console/policies/new", "New policy", ["policies"]),

@@ -28,6 +28,8 @@ const PRESETS = [
   ["7 d", 7 * DAY, HOUR],
 ];
 const AGAIN_MS = 30_000;
+/** Filters for which the service reads entries to count them: not again by itself. */
+const READ = ["q", "action", "rule_type", "key_id", "session", "user", "subject", "shadow"];
 
 /** A time of a filter, in ms, as the service reads it: UTC without an offset, and a date as its start or its end. @param {string} text @param {boolean} end */
 function timeOf(text, end) {
@@ -79,10 +81,11 @@ async function changes(agent, span, signal) {
 export function Histogram({ filters }) {
   const read = useRead(`histogram ${JSON.stringify(filters)}`, (signal) => counted(filters, signal));
   const ended = Boolean(filters.to);
+  const still = ended || READ.some((name) => filters[name]);
   useEffect(() => {
-    const timer = setInterval(() => !document.hidden && !ended && read.reload(), AGAIN_MS);
+    const timer = setInterval(() => !document.hidden && !still && read.reload(), AGAIN_MS);
     return () => clearInterval(timer);
-  }, [ended]);
+  }, [still]);
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [width, setWidth] = useState(960);
   useLayoutEffect(() => {
