@@ -24,6 +24,7 @@ SCREENS = [
     ("/console/agents/hostile", "<img src=x", ["view"]),
     ("/console/agents/research-bot?tab=limits", "Research bot", ["policies"]),
     ("/console/agents/refund-bot?tab=bounds", "Refund bot", ["view"]),
+    ("/console/agents/refund-bot?tab=propose", "Refund bot", ["audit", "view"]),
     ("/console/agents/refund-bot?tab=policies", "Refund bot", ["policies"]),
     ("/console/agents/refund-bot?tab=decisions", "Refund bot", ["view"]),
     ("/console/agents/refund-bot?tab=changes", "Refund bot", ["view", "audit"]),

@@ -24,6 +24,11 @@ const TABS = {
   limits: ["Limits", AgentLimits],
   policies: ["Policies", AgentPolicies],
   decisions: ["Decisions", AgentDecisions],
+  propose: [
+    "Propose",
+    (/** @type {{agent: Agent}} */ { agent }) =>
+      html`<${Later} load=${() => import("../parts/agent_propose.js")} name="AgentPropose" agent=${agent} />`,
+  ],
   changes: [
     "Changes",
     (/** @type {{agent: Agent}} */ { agent }) =>
