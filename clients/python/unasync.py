@@ -11,6 +11,8 @@ SWAPS = (
     (r"\basync def\b", "def"),
     (r"\basync (with|for)\b", r"\1"),
     (r"\bawait ", ""),
+    (r"\bAwaitable\[(\w+)\]", r"\1"),
+    (r"\bimport Awaitable, ", "import "),
     (r"\bAsync(Remit|Enforcer|Gate|Guard|Connections)\b", r"\1"),
     (r"\b_async\b", "_sync"),
     (r"__aenter__", "__enter__"),

@@ -28,6 +28,7 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "service.log"
+        self._store = folder / "data/store.sock"
         for _ in range(STARTS):
             self.url = f"http://127.0.0.1:{_free_port()}"
             with self.log.open("w") as log:
@@ -58,6 +59,13 @@ class Service:
                     return True
             time.sleep(0.05)
         return False
+
+    def store(self, command: str) -> str:
+        """The last line of the store's answer to a command, such as ":1" for how many fields are new."""
+        with socket.socket(socket.AF_UNIX) as store:
+            store.connect(str(self._store))
+            store.sendall(f"{command}\r\n".encode())
+            return store.recv(1024).decode().splitlines()[-1]
 
     def stop(self) -> None:
         self.process.terminate()

@@ -47,12 +47,12 @@ export function guardTools<T extends Record<string, AiTool>>(
   return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, guarded(gate, name, tool, pause)])) as T;
 }
 
+/** The places of calls that run: of two at one place, such as a subagent's with the same words and id, it names one. */
+const running = new Set<string>();
+
 function guarded(gate: Gate, name: string, tool: AiTool, pause: boolean): AiTool {
   const execute = tool.execute as ((input: unknown, options?: Options) => unknown) | undefined;
   if (!execute) throw new TypeError(`The tool "${name}" has no execute: it cannot be guarded here`);
-  /** The places of calls that run: an id that a message has twice names only one of them. */
-  const running = new Set<string>();
-
   async function judged(input: unknown, given?: Options): Promise<{ run: Run; ended: () => void }> {
     const place = pause ? placeOf(given ?? {}) : undefined;
     const written = place && write(place);

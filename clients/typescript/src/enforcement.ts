@@ -122,23 +122,27 @@ export class Enforcer {
     return { tool: name, decision, parameters: judged };
   }
 
-  /** What `run` answers, after the outcome is reported if there is anything to report. */
-  async reporting<R>(allowed: Allowed<unknown>, run: () => Promise<R>): Promise<Awaited<R>> {
+  /**
+   * What `run` answers, after the outcome is reported if there is anything to report.
+   *
+   * always: asked once it has ended: whether the outcome is reported in any case.
+   */
+  async reporting<R>(allowed: Allowed<unknown>, run: () => Promise<R>, always = () => false): Promise<Awaited<R>> {
     let answer: Awaited<R>;
     try {
       answer = await run();
     } catch (error) {
       // LangGraph pauses a tool with an error, and comes back to the call.
       const isPause = (error as { is_bubble_up?: unknown } | undefined)?.is_bubble_up === true;
-      if (!isPause) await this.report(allowed.decision, "failed");
+      if (!isPause) await this.report(allowed.decision, "failed", {}, always());
       throw error;
     }
-    await this.executed(allowed, answer);
+    await this.executed(allowed, answer, always());
     return answer;
   }
 
   /** Reports that the call was executed, and what rules may read of its result, if there is anything to report. */
-  async executed({ tool, decision, parameters }: Allowed<unknown>, result: unknown): Promise<void> {
+  async executed({ tool, decision, parameters }: Allowed<unknown>, result: unknown, always = false): Promise<void> {
     let records: Records | undefined;
     try {
       if (decision.id) records = this.#options.records?.(tool, parameters, result);
@@ -146,16 +150,16 @@ export class Enforcer {
       // The tool has run, and its result must not be lost.
       this.remit.warn(`The records of decision ${decision.id} could not be made: ${String(error)}`);
     }
-    await this.report(decision, "executed", records);
+    await this.report(decision, "executed", records, always);
   }
 
   /**
-   * Reports the outcome of the call if `reportOutcome` is on or there are records, which ends its name. If that fails, it
-   * only warns.
+   * Reports the outcome of the call if `reportOutcome` is on, there are records, or `always`. It ends the call's name. If
+   * it fails, this only warns.
    */
-  async report(decision: Decision, status: Outcome, records: Records = {}): Promise<void> {
+  async report(decision: Decision, status: Outcome, records: Records = {}, always = false): Promise<void> {
     const hasRecords = Object.keys(records).length > 0;
-    if (!(this.#options.reportOutcome || hasRecords) || !decision.id) return;
+    if (!(this.#options.reportOutcome || hasRecords || always) || !decision.id) return;
     try {
       await this.remit.reportOutcome(decision, status, hasRecords ? records : undefined);
     } catch (error) {

@@ -74,9 +74,15 @@ export class Gate {
     }
   }
 
-  /** What `run` answers, once the outcome is reported if `reportOutcome` is on, and the records of its result. */
-  run<R>(judged: Run, run: () => R): Promise<Awaited<R>> {
-    return this.#enforcer.reporting(allowedBy(judged), async () => run());
+  /**
+   * What `run` answers, once the outcome is reported if `reportOutcome` is on, and the records of its result.
+   *
+   * resumable: asked once it has ended: whether the framework saves where it stands before that, and could come back to
+   * the call once more. Then the outcome is reported in any case, which ends the call's name: the same leg, sent again, is
+   * another call.
+   */
+  run<R>(judged: Run, run: () => R, resumable?: () => boolean): Promise<Awaited<R>> {
+    return this.#enforcer.reporting(allowedBy(judged), async () => run(), resumable);
   }
 
   /** The tool has run to its end; that is reported if `reportOutcome` is on, and the records of its result. */

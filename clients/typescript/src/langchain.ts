@@ -67,7 +67,8 @@ export function guardTool<T extends StructuredTool>(
     });
     if (verdict.kind === "run") {
       const given = isText ? (verdict.arguments as { input: string }).input : verdict.arguments;
-      return gate.run(verdict, () => running._call.call(this, given, runManager, config));
+      const wasResumed = () => (conf?.__pregel_scratchpad?.resume.length ?? 0) > 0;
+      return gate.run(verdict, () => running._call.call(this, given, runManager, config), wasResumed);
     }
     if (verdict.kind === "waits" && interrupt && !wasPaused) {
       const { approvalId, tool, message } = verdict;

@@ -29,6 +29,8 @@ export interface Service {
   remit: Remit;
   /** The key of an agent's runtime. */
   key: string;
+  /** The last line of its store's answer to a command, in which `{}` begins the names of the workspace's keys. */
+  store(command: string): Promise<string>;
   /** The id of an agent that may refund up to 500, and may send mail if a person approves. */
   newAgent(rules?: object[]): Promise<string>;
 }
@@ -54,7 +56,15 @@ async function start(): Promise<Service> {
     await admin.request("POST", "/v1/policies", { body });
     return agent.id;
   };
-  return { url, admin, remit, key: made.key, newAgent };
+  const ask = (command: string) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = net.connect(path.join(folder, "data/store.sock"), () => socket.write(`${command}\r\n`));
+      socket.once("data", (answer) => (resolve(answer.toString().trim().split("\r\n").at(-1)!), socket.end()));
+      socket.once("error", reject);
+    });
+  const workspace = await ask("HGET remit:workspaces default");
+  const store = (command: string) => ask(command.replace("{}", `remit:{${workspace}}:`));
+  return { url, admin, remit, key: made.key, store, newAgent };
 }
 
 async function running(folder: string): Promise<string> {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_framework import (
     Content,
@@ -50,15 +50,18 @@ class RemitMiddleware(FunctionMiddleware):
         if not isinstance(verdict, Run):
             context.result = verdict.text
             return
-        context.arguments = verdict.arguments
-        try:
+
+        async def run(judged: dict[str, Any]) -> Any:
+            context.arguments = judged
             await call_next()
-        except (UserInputRequiredException, MiddlewareTermination):
-            raise
-        except Exception:
-            await self._gate.ended(verdict, failed=True)
-            raise
-        await self._gate.ended(verdict, context.result)
+            return context.result
+
+        await self._gate.run(
+            verdict,
+            run,
+            pauses=(UserInputRequiredException, MiddlewareTermination),
+            resumable=lambda: "approval_response" in context.metadata,
+        )
 
 
 def _place(context: FunctionInvocationContext) -> Place:

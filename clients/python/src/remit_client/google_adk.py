@@ -60,16 +60,16 @@ class RemitPlugin(BasePlugin):
             tool_context.actions.skip_summarization = True
         return {"error": verdict.text}
 
-    async def after_tool_callback(self, *, tool_context: ToolContext, **_: Any) -> None:
+    async def after_tool_callback(self, *, tool_context: ToolContext, result: Any, **_: Any) -> None:
         """Report that the tool has run, unless it has paused."""
         run = self._running.pop(tool_context, None)
         if run is not None and tool_context.function_call_id not in tool_context.actions.requested_tool_confirmations:
-            await self._gate.ended(run)
+            await self._gate.ended(run, result, resumable=tool_context.tool_confirmation is not None)
 
     async def on_tool_error_callback(self, *, tool_context: ToolContext, **_: Any) -> None:
         """Report that the tool has failed."""
         if (run := self._running.pop(tool_context, None)) is not None:
-            await self._gate.ended(run, failed=True)
+            await self._gate.ended(run, failed=True, resumable=tool_context.tool_confirmation is not None)
 
 
 def _place(context: ToolContext) -> Place:

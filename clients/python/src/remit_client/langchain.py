@@ -55,15 +55,8 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         verdict = self._gate.judge(call["name"], call["args"], self._vouched(request), _place(request))
         if not isinstance(verdict, Run):
             return self._refused(request, verdict, was_paused=was_paused)
-        try:
-            answer = handler(_with(request, verdict))
-        except GraphBubbleUp:
-            raise
-        except Exception:
-            self._gate.ended(verdict, failed=True)
-            raise
-        self._gate.ended(verdict, answer, failed=_has_failed(answer))
-        return answer
+        ran: Answer = self._gate.run(verdict, lambda judged: handler(_with(request, judged)), **_outcome(request))
+        return ran
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
@@ -73,15 +66,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         verdict = await self._async_gate.judge(call["name"], call["args"], self._vouched(request), _place(request))
         if not isinstance(verdict, Run):
             return self._refused(request, verdict, was_paused=was_paused)
-        try:
-            answer = await handler(_with(request, verdict))
-        except GraphBubbleUp:
-            raise
-        except Exception:
-            await self._async_gate.ended(verdict, failed=True)
-            raise
-        await self._async_gate.ended(verdict, answer, failed=_has_failed(answer))
-        return answer
+        return await self._async_gate.run(verdict, lambda judged: handler(_with(request, judged)), **_outcome(request))
 
     def _vouched(self, request: ToolCallRequest) -> dict[str, str]:
         return _session(request) | (_request(request) if self._has_user else {})
@@ -97,13 +82,19 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         return ToolMessage(verdict.text, tool_call_id=call["id"], name=call["name"], status="error")
 
 
-def _with(request: ToolCallRequest, run: Run) -> ToolCallRequest:
+def _with(request: ToolCallRequest, judged: dict[str, Any]) -> ToolCallRequest:
     """The request with the arguments that were judged, which nobody else can change."""
-    return request.override(tool_call={**request.tool_call, "args": run.arguments})
+    return request.override(tool_call={**request.tool_call, "args": judged})
 
 
-def _has_failed(answer: Answer) -> bool:
-    return isinstance(answer, ToolMessage) and answer.status == "error"
+def _outcome(request: ToolCallRequest) -> dict[str, Any]:
+    """How a gate tells what became of the call."""
+    pad = _configurable(request).get("__pregel_scratchpad")
+    return {
+        "pauses": (GraphBubbleUp,),
+        "has_failed": lambda answer: isinstance(answer, ToolMessage) and answer.status == "error",
+        "resumable": lambda: bool(pad and pad.resume),
+    }
 
 
 def _place(request: ToolCallRequest) -> Place:

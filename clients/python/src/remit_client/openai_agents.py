@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import uuid
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
-from agents import FunctionTool, RunContextWrapper, ToolGuardrailFunctionOutput, ToolInputGuardrail
-from agents.tool_guardrails import ToolInputGuardrailData
+from agents import (
+    FunctionTool,
+    RunContextWrapper,
+    ToolGuardrailFunctionOutput,
+    ToolInputGuardrail,
+    ToolOutputGuardrail,
+)
+from agents.tool_guardrails import ToolInputGuardrailData, ToolOutputGuardrailData
 from agents.tracing import get_current_trace
 
 from remit_client import AsyncRemit, Remit
@@ -16,6 +23,8 @@ from remit_client.user_requests import request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+MARK = "_remit_begun"
 
 
 class RemitGuardrail(ToolInputGuardrail[Any]):
@@ -39,16 +48,21 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
     def protect(self, tool: FunctionTool) -> FunctionTool:
         """The same tool, guarded. A call that needs an approval interrupts the run.
 
+        A call is judged once, however often the run is resumed, and its outcome is reported, which ends that. Of a tool
+        that has only the guardrail, every question is a call of its own, and no outcome is reported.
         An approval is bound to its session, so both requests must name the same one. The framework does not name the
         run when it asks whether a call needs approval, so `group_id` cannot be the session here: set it with `context`.
         """
         self._protected.add(tool.name)
         tool.tool_input_guardrails = [*(tool.tool_input_guardrails or []), self]
-
+        tool.tool_output_guardrails = [
+            ToolOutputGuardrail(self._ended, name="remit"),
+            *(tool.tool_output_guardrails or []),
+        ]
         own = tool.needs_approval
 
         async def needs_approval(context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
-            verdict = await self._judge(tool.name, parameters, context, call_id)
+            verdict = await self._judge(tool.name, parameters, context, _place(context, call_id))
             if not isinstance(verdict, Run):
                 return isinstance(verdict, Waits)
             return await own(context, parameters, call_id) if callable(own) else own
@@ -59,11 +73,24 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
     async def _guard(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         context = data.context
         parameters = strict_json(context.tool_arguments or "{}")
-        run = None if context.tool_name in self._protected else getattr(context, "run_config", None)
-        session = getattr(run, "group_id", None)
-        verdict = await self._judge(context.tool_name, parameters, context, context.tool_call_id, session)
+        place, session, begun = None, None, _Begun()
+        if context.tool_name in self._protected:
+            place = _place(context, context.tool_call_id)
+            if _running.setdefault(place, begun) is not begun:
+                place = None
+        else:
+            session = getattr(getattr(context, "run_config", None), "group_id", None)
+        verdict = await self._judge(context.tool_name, parameters, context, place, session)
         if isinstance(verdict, Refused | Waits):
             return ToolGuardrailFunctionOutput.reject_content(verdict.text, output_info=verdict.decision)
+        begun.run = verdict
+        vars(context)[MARK] = begun
+        return ToolGuardrailFunctionOutput.allow()
+
+    async def _ended(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
+        begun = vars(data.context).pop(MARK, None)
+        if begun is not None:
+            await self._gate.ended(begun.run, data.output, resumable=True)
         return ToolGuardrailFunctionOutput.allow()
 
     async def _judge(
@@ -71,17 +98,28 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         tool: str,
         parameters: dict[str, Any],
         run: RunContextWrapper[Any],
-        call_id: str,
+        place: Place,
         session: str | None = None,
     ) -> Verdict:
         vouched = ({"session": session} if session else {}) | (_request(run) if self._has_user else {})
-        return await self._gate.judge(tool, parameters, vouched, _place(run, call_id))
+        return await self._gate.judge(tool, parameters, vouched, place)
 
 
-def _place(run: RunContextWrapper[Any], call_id: str) -> Place:
+class _Begun:
+    """A call that the framework has begun, for as long as its context lives."""
+
+    run: Run
+
+
+_running: WeakValueDictionary[tuple[Any, ...], _Begun] = WeakValueDictionary()
+"""By their places, the calls that run now: a place names only the first of them."""
+
+
+def _place(run: RunContextWrapper[Any], call_id: str) -> tuple[Any, ...]:
     """The trace, which a resumed run continues; the run's input, since runs may share a trace; the turn; the call's id.
 
-    The framework runs one of two calls of a turn that have the same id. Without tracing, a mark on the run's usage
+    Of two calls of a turn that have the same id, the framework runs one. A subagent may still stand at the same place:
+    so a place names one call at a time, and none whose outcome was reported. Without tracing, a mark on the run's usage
     stands for the trace; it is lost when the run is saved.
     """
     trace = get_current_trace()

@@ -60,15 +60,12 @@ class RemitToolset(WrapperToolset[Any]):
             raise ApprovalRequired({"approval_id": verdict.approval_id, "message": verdict.message})
         if not isinstance(verdict, Run):
             raise ToolFailed(verdict.text)
-        try:
-            answer = await self.wrapped.call_tool(name, verdict.arguments, ctx, tool)
-        except (ApprovalRequired, CallDeferred):
-            raise
-        except Exception:
-            await self._gate.ended(verdict, failed=True)
-            raise
-        await self._gate.ended(verdict, answer)
-        return answer
+        return await self._gate.run(
+            verdict,
+            lambda judged: self.wrapped.call_tool(name, judged, ctx, tool),
+            pauses=(ApprovalRequired, CallDeferred),
+            resumable=lambda: ctx.tool_call_approved,
+        )
 
     def _request(self, ctx: RunContext[Any]) -> dict[str, str]:
         if not self._has_user:

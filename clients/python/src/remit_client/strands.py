@@ -51,7 +51,9 @@ class RemitHook(HookProvider):
         arguments = event.tool_use["input"]
         if isinstance(arguments, _Judged):
             failed = event.exception is not None or event.result["status"] == "error"
-            await self._gate.ended(arguments.run, event.result, failed=failed)
+            # During a leg that answers interrupts, Strands says so until the tools of the message have ended.
+            resumed = getattr(getattr(event.agent, "_interrupt_state", None), "activated", True)
+            await self._gate.ended(arguments.run, event.result, failed=failed, resumable=resumed)
 
 
 class _Judged(dict[str, Any]):

@@ -1,7 +1,7 @@
 """What plays a row of clients/adapters.json: one driver for each framework.
 
 calls: what the model calls in each of its answers. ran: what the tool ran with. said: what the model has read of its
-last call. `start`, `resume` and `restart` are the steps of that name.
+last call. `start`, `resume`, `refuse`, `amend`, `again` and `restart` are the steps of that name.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from remit_client import Remit
 
 NAME = "refund_create"
 SESSION = {"session": "s1"}
+THREAD = {"configurable": {"thread_id": "s1"}}
 
 
 class Driver:
@@ -23,8 +24,9 @@ class Driver:
     CANNOT: ClassVar[dict[str, str]] = {}
     COMES_BACK = True
 
-    def __init__(self, settings, agent, calls, pauses):
-        self._settings, self._agent, self._calls, self._pauses = settings, agent, calls, pauses
+    def __init__(self, settings, agent, calls, pauses, delegates=False):
+        self._settings, self.agent, self._calls = settings, agent, calls
+        self._pauses, self._delegates = pauses, delegates
         self.ran, self.said = [], ""
         self.restart()
 

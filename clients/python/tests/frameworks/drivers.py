@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from importlib.metadata import version
 from typing import ClassVar
@@ -21,13 +22,14 @@ from agent_framework import tool as framework_tool
 from agents import Agent as OpenAIAgent
 from agents import Model, ModelResponse, Runner, RunState, Usage, function_tool
 from agents.tracing import set_trace_processors
-from driver import NAME, SESSION, Driver
+from driver import NAME, SESSION, THREAD, Driver
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner as AdkRunner
 from google.adk.sessions import InMemorySessionService
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types as genai_types
 from langchain.agents import create_agent
@@ -79,25 +81,31 @@ class _Scripted(BaseChatModel):
 
 
 class LangGraph(Driver):
-    CANNOT: ClassVar = {"other arguments than were approved are another call": "a pause is resumed with an answer only"}
+    if tuple(map(int, version("langgraph").split(".")[:2])) < (1, 2):
+        CANNOT: ClassVar = {"a call that is played again is another call": "it plays a task again under its old id"}
 
     def __init__(self, *args):
         self._saved = InMemorySaver()
         super().__init__(*args)
 
     def _make(self, remit):
+        other = self._desk(remit, 0) if self._delegates else None
+        self._graph = self._desk(remit, self._pauses, other, checkpointer=self._saved)
+
+    def _desk(self, remit, pauses, other=None, **keeps):
         @langchain_tool
         def refund_create(amount: int) -> str:
             """Pay back."""
-            for n in range(self._pauses):
+            for n in range(pauses):
                 if interrupt(f"really? {n}") is not True:
                     return "the user said no"
+            if other is not None:
+                other.invoke({"messages": ["refund"]})
             self.ran.append(amount)
             return "paid"
 
-        guard = RemitMiddleware(remit, self._agent, interrupt=True)
-        model = _Scripted(calls=self._calls)
-        self._graph = create_agent(model, [refund_create], middleware=[guard], checkpointer=self._saved)
+        guard = RemitMiddleware(remit, self.agent, interrupt=True)
+        return create_agent(_Scripted(calls=self._calls), [refund_create], middleware=[guard], **keeps)
 
     async def start(self):
         await self._go({"messages": ["refund"]})
@@ -108,23 +116,38 @@ class LangGraph(Driver):
     async def refuse(self):
         await self._go(Command(resume=False))
 
-    async def _go(self, given):
-        said = await self._graph.ainvoke(given, {"configurable": {"thread_id": "s1"}})
+    async def amend(self):
+        message = self._graph.get_state(THREAD).values["messages"][-1]
+        calls = [{**each, "args": {"amount": 60}} for each in message.tool_calls]
+        self._graph.update_state(
+            THREAD, {"messages": [message.model_copy(update={"tool_calls": calls})]}, as_node="model"
+        )
+        await self._go(None)
+        await self.resume()
+
+    async def again(self):
+        """From the checkpoint before the last answer to a pause, or before the tool."""
+        before = next(each for each in self._graph.get_state_history(THREAD) if "tools" in each.next)
+        await self._go(Command(resume=True) if before.interrupts else None, before.config)
+
+    async def _go(self, given, config=THREAD):
+        self._keep(await self._graph.ainvoke(given, config))
+
+    def _keep(self, said):
         self.said = next((each.content for each in reversed(said["messages"]) if each.type == "tool"), "")
 
 
 class LangGraphSync(LangGraph):
-    async def _go(self, given):
-        said = self._graph.invoke(given, {"configurable": {"thread_id": "s1"}})
-        self.said = next((each.content for each in reversed(said["messages"]) if each.type == "tool"), "")
+    async def _go(self, given, config=THREAD):
+        self._keep(self._graph.invoke(given, config))
 
 
 class _OpenAIModel(Model):
-    def __init__(self, driver):
-        self._driver = driver
+    def __init__(self, next_calls):
+        self._next_calls = next_calls
 
     async def get_response(self, system_instructions, input, *args, **kwargs):  # noqa: A002
-        asked = self._driver.next_calls()
+        asked = self._next_calls()
         output = [
             ResponseFunctionToolCall(
                 name=NAME, call_id=each, arguments=json.dumps({"amount": amount}), type="function_call"
@@ -150,28 +173,43 @@ class OpenAI(Driver):
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a tool asks its user at most once, before it runs",
         "other arguments than were approved are another call": "a call that waits is approved or rejected as it is",
+        "arguments that were edited at the pause are judged": "a call that waits is approved or rejected as it is",
     }
 
     def _make(self, remit):
-        @function_tool(failure_error_function=None, needs_approval=self._pauses > 0)
-        def refund_create(amount: int) -> str:
+        calls = iter(self._calls)
+        other = self._agent_that(lambda: next(calls, []), remit, 0) if self._delegates else None
+        self._desk = self._agent_that(self._next_calls, remit, self._pauses, other)
+
+    def _agent_that(self, next_calls, remit, pauses, other=None):
+        @function_tool(failure_error_function=None, needs_approval=pauses > 0)
+        async def refund_create(amount: int) -> str:
             """Pay back."""
+            if other is not None:
+                await Runner.run(other, "refund")
             self.ran.append(amount)
             return "paid"
 
-        tool = RemitGuardrail(remit, self._agent, context=SESSION).protect(refund_create)
-        self._desk = OpenAIAgent(name="a", model=_OpenAIModel(self), tools=[tool])
+        tool = RemitGuardrail(remit, self.agent, context=SESSION).protect(refund_create)
+        return OpenAIAgent(name="a", model=_OpenAIModel(next_calls), tools=[tool])
 
-    def next_calls(self):
+    def _next_calls(self):
         """The framework leaves out items with an id that was there before, so they do not tell the turn."""
         self._turn += 1
         return self._calls[self._turn - 1] if self._turn <= len(self._calls) else []
 
     async def start(self):
-        self._turn = 0
+        self._turn, self._before = 0, None
         await self._go("refund")
 
+    async def again(self):
+        if self._before is None:
+            return await self.start()
+        self._saved, self._turn = self._before
+        return await self.resume()
+
     async def resume(self, answer=RunState.approve):
+        self._before = self._saved, self._turn
         state = await RunState.from_string(self._desk, self._saved)
         for each in state.get_interruptions():
             answer(state, each)
@@ -195,10 +233,16 @@ class Pydantic(Driver):
     }
 
     def _make(self, remit):
-        def refund_create(ctx: RunContext, amount: int) -> str:
+        other = self._agent_that(remit, 0) if self._delegates else None
+        self._desk = self._agent_that(remit, self._pauses, other)
+
+    def _agent_that(self, remit, pauses, other=None):
+        async def refund_create(ctx: RunContext, amount: int) -> str:
             """Pay back."""
-            if self._pauses and not ctx.tool_call_approved:
+            if pauses and not ctx.tool_call_approved:
                 raise ApprovalRequired
+            if other is not None:
+                await other.run("refund")
             self.ran.append(amount)
             return "paid"
 
@@ -216,13 +260,21 @@ class Pydantic(Driver):
                 )
             return pydantic_messages.ModelResponse([pydantic_messages.TextPart("done")])
 
-        tools = RemitToolset(FunctionToolset([refund_create]), remit, self._agent, defer=True, context=SESSION)
-        self._desk = PydanticAgent(FunctionModel(script), toolsets=[tools], output_type=[str, DeferredToolRequests])
+        tools = RemitToolset(FunctionToolset([refund_create]), remit, self.agent, defer=True, context=SESSION)
+        return PydanticAgent(FunctionModel(script), toolsets=[tools], output_type=[str, DeferredToolRequests])
 
     async def start(self):
+        self._before = None
         self._keep(await self._desk.run("refund"))
 
+    async def again(self):
+        if self._before is None:
+            return await self.start()
+        self._saved, self._waiting = self._before
+        return await self.resume()
+
     async def resume(self, answer=True):
+        self._before = self._saved, self._waiting
         history = pydantic_messages.ModelMessagesTypeAdapter.validate_json(self._saved)
         answers = DeferredToolResults(approvals=dict.fromkeys(self._waiting, answer))
         self._keep(await self._desk.run(message_history=history, deferred_tool_results=answers))
@@ -264,6 +316,7 @@ class Adk(Driver):
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
         "other arguments than were approved are another call": "it refuses a confirmation with other arguments",
+        "arguments that were edited at the pause are judged": "it refuses a confirmation with other arguments",
     }
     if tuple(map(int, version("google-adk").split(".")[:2])) < (2, 11):
         CANNOT["a budget is charged once for a call that pauses"] = "it fails at the second pause of a session"
@@ -273,17 +326,23 @@ class Adk(Driver):
         super().__init__(*args)
 
     def _make(self, remit):
-        def refund_create(amount: int, tool_context: ToolContext) -> str:
+        other = AgentTool(self._agent_that(0)) if self._delegates else None
+        plugin = RemitPlugin(remit, self.agent, confirm=True)
+        app = App(name="desk", root_agent=self._agent_that(self._pauses, other), plugins=[plugin])
+        self._runner = AdkRunner(app=app, session_service=self._sessions)
+
+    def _agent_that(self, pauses, other=None):
+        async def refund_create(amount: int, tool_context: ToolContext) -> str:
             """Pay back."""
-            if self._pauses and tool_context.tool_confirmation is None:
+            if pauses and tool_context.tool_confirmation is None:
                 tool_context.request_confirmation(hint="really?")
                 return "asks the user"
+            if other is not None:
+                await other.run_async(args={"request": "refund"}, tool_context=tool_context)
             self.ran.append(amount)
             return "paid"
 
-        desk = LlmAgent(name="desk", model=_AdkModel(model="scripted", calls=self._calls), tools=[refund_create])
-        app = App(name="desk", root_agent=desk, plugins=[RemitPlugin(remit, self._agent, confirm=True)])
-        self._runner = AdkRunner(app=app, session_service=self._sessions)
+        return LlmAgent(name="desk", model=_AdkModel(model="scripted", calls=self._calls), tools=[refund_create])
 
     async def start(self):
         if await self._sessions.get_session(app_name="desk", user_id="u", session_id="s1") is None:
@@ -300,9 +359,15 @@ class Adk(Driver):
     async def refuse(self):
         await self.resume(False)
 
+    async def again(self):
+        self._sessions, sent = self._before
+        self.restart()
+        await self._go(sent)
+
     async def _go(self, parts):
-        self._waiting = []
-        said = genai_types.Content(role="user", parts=list(parts))
+        sent = list(parts)
+        self._waiting, self._before = [], (copy.deepcopy(self._sessions), sent)
+        said = genai_types.Content(role="user", parts=sent)
         async for event in self._runner.run_async(user_id="u", session_id="s1", new_message=said):
             calls = event.get_function_calls()
             self._waiting += [each.id for each in calls if each.name == "adk_request_confirmation"]
@@ -334,6 +399,7 @@ class AgentFramework(Driver):
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
         "other arguments than were approved are another call": "an approval runs the call as it was",
+        "arguments that were edited at the pause are judged": "an approval runs the call as it was",
     }
 
     def __init__(self, *args):
@@ -341,22 +407,32 @@ class AgentFramework(Driver):
         super().__init__(*args)
 
     def _make(self, remit):
+        other = self._agent_that(remit, 0) if self._delegates else None
+        self._desk = self._agent_that(remit, self._pauses, other)
+
+    def _agent_that(self, remit, pauses, other=None):
         @framework_tool
-        def refund_create(amount: int, ctx: FunctionInvocationContext) -> str:
+        async def refund_create(amount: int, ctx: FunctionInvocationContext) -> str:
             """Pay back."""
-            if self._pauses and "approval_response" not in ctx.metadata:
+            if pauses and "approval_response" not in ctx.metadata:
                 call, occurrence = (ctx.metadata[name] for name in ("call_id", "function_call_occurrence_id"))
                 asked = Content.from_function_call(call, NAME, arguments={"amount": amount}, id=occurrence)
                 raise UserInputRequiredException([Content.from_function_approval_request(occurrence, asked)])
+            if other is not None:
+                await other.run("refund")
             self.ran.append(amount)
             return "paid"
 
-        guard = RemitFunctionMiddleware(remit, self._agent, request_approval=True)
+        guard = RemitFunctionMiddleware(remit, self.agent, request_approval=True)
         calls = [[(call, {"amount": amount}) for call, amount in each] for each in self._calls]
-        self._desk = FrameworkAgent(FrameworkModel(calls), tools=[refund_create], middleware=[guard])
+        return FrameworkAgent(FrameworkModel(calls), tools=[refund_create], middleware=[guard])
 
     async def start(self):
         await self._go("refund")
+
+    async def again(self):
+        self._saved, said = self._before
+        await self._go(said)
 
     async def resume(self, answer=True):
         answers = [Content.from_dict(each).to_function_approval_response(answer) for each in self._waiting]
@@ -366,6 +442,7 @@ class AgentFramework(Driver):
         await self.resume(False)
 
     async def _go(self, said):
+        self._before = self._saved, said
         session = AgentSession.from_dict(json.loads(self._saved))
         read = await self._desk.run(said, session=session)
         self._saved = json.dumps(session.to_dict())

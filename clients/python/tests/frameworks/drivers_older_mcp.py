@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
+from pathlib import Path
 from typing import ClassVar
 
 from crewai import Agent as CrewAgent
@@ -53,30 +55,36 @@ class StrandsModel(Model):
 class Strands(Driver):
     """A tool pauses with interrupts of its own, each of which is answered by its name. Sessions are files."""
 
-    CANNOT: ClassVar = {"other arguments than were approved are another call": "a pause is resumed with an answer only"}
+    CANNOT: ClassVar = {
+        "other arguments than were approved are another call": "a pause is resumed with an answer only",
+        "arguments that were edited at the pause are judged": "a pause is resumed with an answer only",
+    }
 
     def __init__(self, *args):
         self._folder = tempfile.TemporaryDirectory()
         super().__init__(*args)
 
     def _make(self, remit):
+        other = self._agent_that(remit, 0) if self._delegates else None
+        self._desk = self._agent_that(
+            remit, self._pauses, other, session_manager=FileSessionManager("s1", f"{self._folder.name}/now")
+        )
+
+    def _agent_that(self, remit, pauses, other=None, **keeps):
         @tool(context=True)
-        def refund_create(amount: int, tool_context: ToolContext) -> str:
+        async def refund_create(amount: int, tool_context: ToolContext) -> str:
             """Pay back."""
-            for n in range(self._pauses):
+            for n in range(pauses):
                 if tool_context.interrupt(f"really? {n}") != "yes":
                     return "the user said no"
+            if other is not None:
+                await other.invoke_async("refund")
             self.ran.append(amount)
             return "paid"
 
         calls = [[(call, {"amount": amount}) for call, amount in each] for each in self._calls]
-        self._desk = Agent(
-            StrandsModel(calls),
-            tools=[refund_create],
-            hooks=[RemitHook(remit, self._agent, interrupt=True)],
-            session_manager=FileSessionManager("s1", self._folder.name),
-            callback_handler=None,
-        )
+        hooks = [RemitHook(remit, self.agent, interrupt=True)]
+        return Agent(StrandsModel(calls), tools=[refund_create], hooks=hooks, callback_handler=None, **keeps)
 
     async def start(self):
         await self._go("refund")
@@ -88,7 +96,17 @@ class Strands(Driver):
     async def refuse(self):
         await self.resume("no")
 
+    async def again(self):
+        now = Path(self._folder.name, "now")
+        shutil.rmtree(now)
+        self._before.rename(now)
+        self.restart()
+        await self._go(self._prompt)
+
     async def _go(self, prompt):
+        self._before, self._prompt = Path(self._folder.name, "before"), prompt
+        shutil.rmtree(self._before, ignore_errors=True)
+        shutil.copytree(f"{self._folder.name}/now", self._before)
         await self._desk.invoke_async(prompt)
         results = [
             block["toolResult"] for each in self._desk.messages for block in each["content"] if "toolResult" in block
@@ -136,16 +154,25 @@ class CrewAI(Driver):
     COMES_BACK = False
 
     def _make(self, remit):
+        other = self._tool_that(remit) if self._delegates else None
+        self._tool = self._tool_that(remit, other)
+
+    def _tool_that(self, remit, other=None):
         @crew_tool(NAME)
         def refund_create(amount: int) -> str:
             """Pay back."""
+            if other is not None:
+                crew_of(self._model(), [other]).kickoff()
             self.ran.append(amount)
             return "paid"
 
-        self._tool = RemitTool(refund_create, remit, self._agent)
+        return RemitTool(refund_create, remit, self.agent)
+
+    def _model(self):
+        return CrewModel([[(call, {"amount": amount}) for call, amount in each] for each in self._calls])
 
     async def start(self):
-        model = CrewModel([[(call, {"amount": amount}) for call, amount in each] for each in self._calls])
+        model = self._model()
         await crew_of(model, [self._tool]).kickoff_async()
         self.said = model.read
 

@@ -34,7 +34,7 @@ async def test_an_allowed_call_runs_and_is_in_the_log(framework, remit, desk, ad
     ran = []
     await framework(remit, desk, ran)
     assert len(ran) == 1
-    [entry] = admin.send(calls.list_audit_logs(agent_id=desk))
+    [entry] = admin.send(calls.list_audit_logs(agent_id=desk, result="allowed"))
     assert (entry.tool_name, entry.parameters, entry.result) == ("refund_create", scripted.PARAMETERS, "allowed")
 
 
@@ -66,6 +66,32 @@ async def test_the_session_of_the_framework_is_in_the_context(framework, faulty)
         assert sent == {"session": "s1"}
     elif framework in (scripted.pydantic_ai, scripted.strands):
         assert sent["session"]
+
+
+@pytest.mark.parametrize(
+    "framework",
+    [
+        scripted.langchain,
+        scripted.langchain_sync,
+        scripted.openai_agents_protected,
+        scripted.pydantic_ai,
+        scripted.google_adk,
+    ],
+    ids=lambda one: one.__name__,
+)
+async def test_records_of_a_result_are_reported(framework, faulty):
+    """With the arguments that were judged, and the tool's result as the framework has it."""
+    server, ran = faulty(answer(200, YES)), []
+    remit = Remit(server.url, KEY, **PATIENT)
+    await framework(
+        remit,
+        "desk",
+        ran,
+        records=lambda tool, given, result: {"paid": {"tool": tool, **given, "is_paid": "paid" in str(result)}},
+    )
+    sent = json.loads(server.asked[-1].partition(b"\r\n\r\n")[2])
+    record = {"tool": "refund_create", **scripted.PARAMETERS, "is_paid": True}
+    assert (sent, len(ran)) == ({"status": "executed", "records": {"paid": record}}, 1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

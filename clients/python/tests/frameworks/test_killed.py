@@ -45,5 +45,4 @@ def test_another_process_goes_on_with_the_call(kind, service, admin, asking_key,
     legs = [subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=120) for _ in range(2)]
     assert [leg.returncode for leg in legs] == [-signal.SIGKILL, 0], legs[1].stderr
     assert legs[1].stdout == "[40] paid\n"
-    [entry] = admin.send(calls.list_audit_logs(agent_id=agent))
-    assert entry.result == "allowed"
+    assert len(admin.send(calls.list_audit_logs(agent_id=agent, result="allowed"))) == 1

@@ -2,7 +2,7 @@
  * What plays a row of clients/adapters.json: one driver for each framework.
  *
  * `ran`: the amounts with which the tool ran. `said`: what the model has read of its last call. `start`, `resume`,
- * `refuse` and `restart` are the steps of that name.
+ * `refuse`, `amend`, `again` and `restart` are the steps of that name.
  */
 
 import { AIMessage } from "@langchain/core/messages";
@@ -23,31 +23,41 @@ setTraceProcessors([]);
 const about = { name: NAME, description: "Pay back" };
 const schema = z.object({ amount: z.number() });
 const context = { session: "s1" };
+const THREAD = { configurable: { thread_id: "s1" } };
 
 /** What the model calls in each of its answers: [id, amount], one list for each answer. */
 export type Calls = [id: string, amount: number][][];
 
+type Next = () => [id: string, amount: number][];
+
 export abstract class Driver {
   readonly ran: number[] = [];
   said = "";
-  #turn = 0;
+  protected turn = 0;
 
   constructor(
     readonly remit: Remit,
-    readonly agent: string,
+    /** After a change, `restart`. */
+    public agent: string,
     readonly calls: Calls,
     /** How often the tool itself asks its user. */
     readonly pauses: number,
+    /** Whether the tool runs a subagent first. */
+    readonly delegates = false,
   ) {}
 
   async start(): Promise<void> {
-    this.#turn = 0;
+    this.turn = 0;
     await this.begin();
   }
 
   /** What the model calls next. */
-  next(): [id: string, amount: number][] {
-    return this.calls[this.#turn++] ?? [];
+  readonly next: Next = () => this.calls[this.turn++] ?? [];
+
+  /** What a subagent's model calls next. */
+  protected nextOfOther(): Next {
+    let turn = 0;
+    return () => this.calls[turn++] ?? [];
   }
 
   protected abstract begin(): Promise<void>;
@@ -55,6 +65,12 @@ export abstract class Driver {
   abstract resume(): Promise<void>;
   /** Continues with a no. */
   abstract refuse(): Promise<void>;
+  /** Plays the last leg once more, from what was saved before it. */
+  abstract again(): Promise<void>;
+  /** Continues with a yes and another amount. */
+  amend(): Promise<void> {
+    throw new Error("a call that waits is answered as it is");
+  }
   /** Makes everything anew, but for what the framework saves. */
   abstract restart(): void;
 }
@@ -77,37 +93,57 @@ export class LangGraph extends Driver {
   }
 
   refuse() {
-    return this.#go(new Command({ resume: false }));
+    return this.#go(new Command({ resume: "no" }));
   }
 
-  async #go(given: unknown) {
-    this.#graph ??= this.#make();
-    const { messages } = await this.#graph.invoke(given, { configurable: { thread_id: "s1" } });
+  /** From the checkpoint before the last answer to a pause, or before the tool. */
+  async again() {
+    for await (const before of this.#graph.graph.getStateHistory(THREAD)) {
+      if (!before.next.includes("tools")) continue;
+      this.turn = 1;
+      const paused = before.tasks.some((task: any) => task.interrupts.length);
+      return this.#go(paused ? new Command({ resume: true }) : null, before.config);
+    }
+  }
+
+  override async amend() {
+    const { values, config } = await this.#graph.graph.getState(THREAD);
+    const { id, tool_calls } = values.messages.at(-1);
+    const edited = tool_calls.map((call: object) => ({ ...call, args: { amount: 60 } }));
+    const message = new AIMessage({ id, content: "", tool_calls: edited } as any);
+    await this.#graph.graph.updateState(config, { messages: [message] }, "model_request");
+    await this.#go(null);
+    await this.resume();
+  }
+
+  async #go(given: unknown, config: object = THREAD) {
+    this.#graph ??= this.#agentThat(this.next, this.pauses, this.delegates ? this.#agentThat(this.nextOfOther(), 0) : null);
+    const { messages } = await this.#graph.invoke(given, config);
     this.said = messages.filter((message: any) => message.getType() === "tool").at(-1)?.text ?? "";
   }
 
-  #make(): any {
-    const driver = this;
+  #agentThat(next: Next, pauses: number, other?: any): any {
     class Scripted extends FakeListChatModel {
       override bindTools(): any {
         return this;
       }
       override async _generate(): Promise<any> {
-        const tool_calls = driver.next().map(([id, amount]) => ({ name: NAME, args: { amount }, id, type: "tool_call" }));
+        const tool_calls = next().map(([id, amount]) => ({ name: NAME, args: { amount }, id, type: "tool_call" }));
         const message = new AIMessage({ content: tool_calls.length ? "" : "done", tool_calls } as any);
         return { generations: [{ text: "", message }] };
       }
     }
     const pay = async ({ amount }: { amount: number }) => {
-      for (let n = 0; n < this.pauses; n += 1) {
+      for (let n = 0; n < pauses; n += 1) {
         if (interrupt(`really? ${n}`) !== true) return "the user said no";
       }
+      await other?.invoke({ messages: ["refund"] });
       return this.ran.push(amount), "paid";
     };
     const options = { interrupt, ...this.options };
     const tool = guardLangChain(this.remit, this.agent, langChainTool(pay, { ...about, schema }), options);
     const model = new Scripted({ responses: [] });
-    return createAgent({ model, tools: [tool], checkpointer: this.#saved } as any);
+    return createAgent({ model, tools: [tool], ...(other === undefined ? {} : { checkpointer: this.#saved }) } as any);
   }
 }
 
@@ -123,6 +159,7 @@ export class LangGraphReporting extends LangGraph {
 export class OpenAI extends Driver {
   protected readonly trace: (() => any) | undefined = getCurrentTrace;
   #state: any;
+  #before: { state: string; turn: number } | undefined;
   #desk: Agent | undefined;
 
   restart() {
@@ -130,7 +167,15 @@ export class OpenAI extends Driver {
   }
 
   protected begin() {
+    this.#before = undefined;
     return this.#go("refund");
+  }
+
+  again() {
+    if (!this.#before) return this.start();
+    this.turn = this.#before.turn;
+    this.#state = RunState.fromString(this.desk(), this.#before.state);
+    return this.resume();
   }
 
   resume() {
@@ -142,7 +187,8 @@ export class OpenAI extends Driver {
   }
 
   async #answer(answer: "approve" | "reject") {
-    const state = await this.resumed(this.#state);
+    this.#before = { state: String(await this.#state), turn: this.turn };
+    const state = await this.resumed(await this.#state);
     for (const each of state.getInterruptions()) state[answer](each);
     await this.#go(state);
   }
@@ -152,19 +198,24 @@ export class OpenAI extends Driver {
   }
 
   async #go(given: any) {
-    const ended = await new Runner({ tracingDisabled: this.trace === undefined }).run(this.desk(), given);
+    const ended = await this.#runner().run(this.desk(), given);
     this.#state = ended.state;
     this.said = JSON.stringify(ended.history.filter(({ type }) => type === "function_call_result").at(-1) ?? "");
   }
 
-  protected desk(): Agent {
-    return (this.#desk ??= this.#make());
+  #runner() {
+    return new Runner({ tracingDisabled: this.trace === undefined });
   }
 
-  #make(): Agent {
+  protected desk(): Agent {
+    const other = this.delegates ? this.#agentThat(this.nextOfOther(), false) : undefined;
+    return (this.#desk ??= this.#agentThat(this.next, this.pauses > 0, other));
+  }
+
+  #agentThat(next: Next, needsApproval: boolean, other?: Agent): Agent {
     const model: any = {
       getResponse: async () => {
-        const calls = this.next().map(([callId, amount]) => {
+        const calls = next().map(([callId, amount]) => {
           const item = { type: "function_call", callId, name: NAME, status: "completed" };
           return { ...item, arguments: JSON.stringify({ amount }) };
         });
@@ -173,8 +224,10 @@ export class OpenAI extends Driver {
         return { usage: new Usage({ requests: 1 } as any), output: calls.length ? calls : [done] };
       },
     };
-    const execute = async ({ amount }: { amount: number }) => (this.ran.push(amount), "paid");
-    const needsApproval = this.pauses > 0;
+    const execute = async ({ amount }: { amount: number }) => {
+      if (other) await this.#runner().run(other, "refund");
+      return this.ran.push(amount), "paid";
+    };
     const tool = openAITool({ ...about, parameters: schema, execute, needsApproval, errorFunction: null });
     const options = { context, ...(this.trace ? { trace: this.trace } : {}) };
     return new Agent({ name: "desk", model, tools: [guardOpenAI(this.remit, this.agent, tool, options)] });
@@ -195,6 +248,7 @@ abstract class AiSdk extends Driver {
   protected abstract readonly mocks: object;
   #messages: any[] = [];
   #waiting: { approvalId: string }[] = [];
+  #before: { messages: any[]; turn: number } | undefined;
 
   /** Every run begins with what was saved, so nothing else is left of the one before. */
   restart() {}
@@ -212,6 +266,20 @@ abstract class AiSdk extends Driver {
     return this.#answer(false);
   }
 
+  /** The conversation is the user's. */
+  override amend() {
+    for (const part of this.#messages.flatMap(({ content }) => (Array.isArray(content) ? content : []))) {
+      if (part.type === "tool-call") part.input = { amount: 60 };
+    }
+    return this.resume();
+  }
+
+  again() {
+    this.#messages = this.#before!.messages;
+    this.turn = this.#before!.turn;
+    return this.#go();
+  }
+
   #answer(approved: boolean) {
     const answers = this.#waiting.map(({ approvalId }) => ({ type: "tool-approval-response", approvalId, approved }));
     this.#messages.push({ role: "tool", content: answers });
@@ -219,17 +287,24 @@ abstract class AiSdk extends Driver {
   }
 
   async #go() {
-    const execute = async ({ amount }: { amount: number }) => (this.ran.push(amount), "paid");
-    const tool = this.sdk.tool({ inputSchema: z.any(), execute, needsApproval: this.pauses > 0 });
-    const tools = guardTools(this.remit, this.agent, { [NAME]: tool }, { pause: true, context });
-    const model = modelThat(this.mocks, () => this.next());
-    const stopWhen = (this.sdk.stepCountIs ?? this.sdk.isStepCount)(5);
     const messages = JSON.parse(JSON.stringify(this.#messages));
-    const ended = await this.sdk.generateText({ model, tools, messages, stopWhen });
+    this.#before = { messages: this.#messages, turn: this.turn };
+    const ended = await this.#generate(this.next, messages, this.pauses > 0, this.delegates);
     this.#messages = JSON.parse(JSON.stringify([...messages, ...(ended.responseMessages ?? ended.response.messages)]));
     this.#waiting = ended.content.filter((part: any) => part.type === "tool-approval-request");
     const read = this.#messages.filter(({ role }) => role === "tool").flatMap(({ content }) => content);
     this.said = JSON.stringify(read.filter(({ type }: any) => type === "tool-result").at(-1)?.output ?? "");
+  }
+
+  #generate(next: Next, messages: any[], needsApproval: boolean, delegates: boolean): Promise<any> {
+    const execute = async ({ amount }: { amount: number }) => {
+      if (delegates) await this.#generate(this.nextOfOther(), [{ role: "user", content: "refund" }], false, false);
+      return this.ran.push(amount), "paid";
+    };
+    const tool = this.sdk.tool({ inputSchema: z.any(), execute, needsApproval });
+    const tools = guardTools(this.remit, this.agent, { [NAME]: tool }, { pause: true, context });
+    const stopWhen = (this.sdk.stepCountIs ?? this.sdk.isStepCount)(5);
+    return this.sdk.generateText({ model: modelThat(this.mocks, next), tools, messages, stopWhen });
   }
 }
 
@@ -241,12 +316,12 @@ const aiSdks = AI_SDKS.map(([version, sdk, mocks]): [string, Made] => [
     protected readonly mocks = mocks;
   },
 ]);
-/** The oldest version loses the number of the turn when a run is saved. */
-const keepsTurns = !import.meta.url.includes("/lowest/");
+const isOldest = import.meta.url.includes("/lowest/");
 export const DRIVERS: [name: string, driver: Made][] = [
   ["LangGraph", LangGraph],
   ["LangGraph that reports outcomes", LangGraphReporting],
-  ...(keepsTurns ? [["OpenAI Agents", OpenAI] as [string, Made]] : []),
+  // The oldest version loses the number of the turn when a run is saved.
+  ...(isOldest ? [] : [["OpenAI Agents", OpenAI] as [string, Made]]),
   ["OpenAI Agents without a trace", OpenAIUntraced],
   ...aiSdks,
 ];
@@ -254,10 +329,17 @@ export const DRIVERS: [name: string, driver: Made][] = [
 const ONCE = "a tool asks its user at most once, before it runs";
 const TWICE = "an approval lets a call through that then pauses twice";
 const AMENDED = "other arguments than were approved are another call";
+const EDITED = "arguments that were edited at the pause are judged";
+const MOVED = "a leg without a first one is a call of its own";
+const MOVED_APPROVAL = "a leg without a first one has nobody's approval";
+const PLAYED = "a call that is played again is another call";
+const SAME_TASK = "it plays a task again under its old id";
+const SAME_TOOLS = "a run that is not saved goes on with the tools that it began with";
 const AS_IT_IS = "a call that waits is answered as it is";
 /** By the beginning of a driver's name and the name of a row, why the framework cannot play it. */
 export const CANNOT: Record<string, Record<string, string>> = {
-  LangGraph: { [AMENDED]: AS_IT_IS },
-  "OpenAI Agents": { [TWICE]: ONCE, [AMENDED]: AS_IT_IS },
-  "AI SDK": { [TWICE]: ONCE, [AMENDED]: AS_IT_IS },
+  ...(isOldest ? { LangGraph: { [PLAYED]: SAME_TASK } } : {}),
+  "OpenAI Agents": { [TWICE]: ONCE, [AMENDED]: AS_IT_IS, [EDITED]: AS_IT_IS },
+  "OpenAI Agents without a trace": { [MOVED]: SAME_TOOLS, [MOVED_APPROVAL]: SAME_TOOLS },
+  "AI SDK": { [TWICE]: ONCE },
 };

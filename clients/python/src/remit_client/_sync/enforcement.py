@@ -97,7 +97,7 @@ class Enforcer:
             raise Denied(tool, decision)
         return decision
 
-    def executed(self, decision: Decision, tool: str, parameters: Json, result: Any) -> None:
+    def executed(self, decision: Decision, tool: str, parameters: Json, result: Any, *, always: bool = False) -> None:
         """Report that the call was executed, and what rules may read of its result, if there is anything to report."""
         records = None
         if self._records is not None and decision.id:
@@ -105,13 +105,13 @@ class Enforcer:
                 records = self._records(self.policy_name(tool), parameters, result)
             except Exception:  # the tool has run, and its result must not be lost
                 logger.exception("The records of decision %s could not be made", decision.id)
-        self.report(decision, "executed", records)
+        self.report(decision, "executed", records, always=always)
 
-    def report(self, decision: Decision, status: str, records: Records | None = None) -> None:
-        """Report the outcome of the call if `report_outcome` is on, or there are records. If that fails, it is only
-        logged.
+    def report(self, decision: Decision, status: str, records: Records | None = None, *, always: bool = False) -> None:
+        """Report the outcome of the call if `report_outcome` is on, there are records, or `always`. It ends the call's
+        name. If it fails, that is only logged.
         """
-        if not ((self.reports_outcome or records) and decision.id):
+        if not ((self.reports_outcome or records or always) and decision.id):
             return
         try:
             self.remit.report_outcome(decision, status, records)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from remit_client._sync.enforcement import Enforcer
 from remit_client.errors import ApprovalPending, NotAllowed
@@ -13,6 +14,8 @@ from remit_client.verdicts import Place, Refused, Run, Verdict, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+R = TypeVar("R")
 
 
 class Gate:
@@ -35,9 +38,36 @@ class Gate:
             return Refused(refusal.for_agent(), refusal.decision)
         return Run(given, decision, tool)
 
-    def ended(self, run: Run, result: Any = None, *, failed: bool = False) -> None:
-        """The tool has run to its end; report that if `report_outcome` is on, and the records of its result."""
+    def run(
+        self,
+        judged: Run,
+        tool: Callable[[dict[str, Any]], R],
+        *,
+        pauses: tuple[type[BaseException], ...] = (),
+        has_failed: Callable[[R], bool] = lambda _: False,
+        resumable: Callable[[], bool] = lambda: False,
+    ) -> R:
+        """What the tool answers to the arguments that were judged; its end is reported as by `ended`.
+
+        pauses: what it raises if it has not ended. has_failed: of an answer. resumable: asked once the tool has ended.
+        """
+        try:
+            answer = tool(judged.arguments)
+        except pauses:
+            raise
+        except Exception:  # a cancelled call is not reported: nobody knows how far it got
+            self.ended(judged, failed=True, resumable=resumable())
+            raise
+        self.ended(judged, answer, failed=has_failed(answer), resumable=resumable())
+        return answer
+
+    def ended(self, run: Run, result: Any = None, *, failed: bool = False, resumable: bool = False) -> None:
+        """The tool has run to its end; report that if `report_outcome` is on, and the records of its result.
+
+        resumable: the framework saves where it stands before the call ends, and could come back to it once more. So the
+        outcome is reported in any case, which ends the call's name: the same leg, sent again, is another call.
+        """
         if failed:
-            self._enforcer.report(run.decision, "failed")
+            self._enforcer.report(run.decision, "failed", always=resumable)
         else:
-            self._enforcer.executed(run.decision, run.tool, run.arguments, result)
+            self._enforcer.executed(run.decision, run.tool, run.arguments, result, always=resumable)
