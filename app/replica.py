@@ -366,7 +366,7 @@ def _services(
             audit=audit,
             sealing=sealing,
             replayer=Replayer(agents, policies, changes, audit, redactor.may_be_secret),
-            proposer=Proposer(agents, catalog, audit),
+            proposer=Proposer(agents, policies, catalog, audit),
             replays=ReplayProcesses(settings, stopping),
         ),
         streams=Streams(

@@ -1,6 +1,6 @@
 """`remit policy propose`: policies for an agent, made from its log and the marks of its tools."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from app.model.text import with_hidden_shown
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:
-    from app.model.proposals import Proposal, RuleEvidence
+    from app.model.proposals import Proposal, ProposedChange, RuleEvidence
 
 _NAMED = 3
 _PERCENT = 100
@@ -70,7 +70,7 @@ def propose_policies(
         print_json(proposal)
     else:
         click.echo("\n".join(map(with_hidden_shown, _lines(proposal))))
-    if out is not None:
+    if out is not None and proposal.changes != []:
         for line in _write(api, found, proposal, out, shadow=shadow):
             click.echo(line, err=as_json)
 
@@ -96,7 +96,10 @@ def _lines(proposal: "Proposal") -> "Iterator[str]":
     learned = proposal.learned
     calls, tools = counted(learned.calls, "call"), sum(each.calls > 0 for each in proposal.tools)
     yield f"{calls} of {counted(learned.units, 'user')}, {counted(tools, 'tool')}" + _not_learned(proposal)
-    yield "  " + " · ".join(_uses(proposal))
+    if proposal.changes is not None:
+        yield from _changes(proposal.changes)
+    elif proposal.tools:
+        yield "  " + " · ".join(_uses(proposal))
     for each in proposal.tools:
         if each.why is not None:
             yield f"    {each.name} asks: {each.why}"
@@ -117,6 +120,25 @@ def _lines(proposal: "Proposal") -> "Iterator[str]":
     )
     yield from (f"  passes: {each.tool}, {each.kind}: {each.parameters}" for each in hostile.examples)
     yield from (f"Warning: {each}" for each in proposal.warnings)
+
+
+def _changes(changes: "Sequence[ProposedChange]") -> Iterator[str]:
+    """The changes of the agent's own policies, each with the calls that it would answer otherwise."""
+    from app.cli.policy_meaning import as_json
+
+    if not changes:
+        yield "  Its policies need no change: nothing granted is unused, and people approve nothing again and again."
+    for each in changes:
+        why = (
+            f"{counted(each.calls, 'call')} of {counted(each.units, 'user')} approved"
+            if each.calls
+            else "unused for 90 days"
+        )
+        yield f"  {each.kind} {each.tool}: {why}"
+        for flip in (*each.meaning.flips, *each.meaning.limits):
+            yield f"    {flip.was} → {flip.becomes}  {flip.tool} {as_json(flip.parameters)}"
+        for doubt in each.meaning.because:
+            yield f"    not a proof: {doubt.reason}"
 
 
 def _not_learned(proposal: "Proposal") -> str:
@@ -193,6 +215,11 @@ def _tool_of(proposal: "Proposal", evidence: "RuleEvidence") -> str:
 
 def _write(api: Api, agent: dict[str, Any], proposal: "Proposal", out: Path, *, shadow: bool) -> Iterator[str]:
     """Write the files; yields what to say."""
+    if shadow and proposal.changes is not None:
+        message = (
+            "changes of policies that the agent has are not written in shadow mode; --replay of `remit policy diff`"
+        )
+        raise click.ClickException(f"{message} says what they would have changed")
     from app.policy_tools.files.policy_file import FileAgent, as_owner
     from app.policy_tools.files.rendering import as_yaml, file_name
     from app.propose.written import as_commented_yaml, in_shadow
@@ -212,8 +239,11 @@ def _write(api: Api, agent: dict[str, Any], proposal: "Proposal", out: Path, *, 
     if shadow:
         yield f"Wrote {path} ({size}). Next: remit policy apply {out}, and later: remit policies divergence POLICY"
         return
-    tests = {"agent": owner.called, "tests": proposal.tests, "never": proposal.never}
-    test_path.write_text(as_yaml({name: each for name, each in tests.items() if each}))
-    examples, claims = counted(len(proposal.tests), "example"), counted(len(proposal.never), "claim")
-    yield f"Wrote {path} ({size}) and {test_path} ({examples}, {claims})."
+    tests = {name: each for name, each in (("tests", proposal.tests), ("never", proposal.never)) if each}
+    and_tests = ""
+    if tests:
+        test_path.write_text(as_yaml({"agent": owner.called, **tests}))
+        examples, claims = counted(len(proposal.tests), "example"), counted(len(proposal.never), "claim")
+        and_tests = f" and {test_path} ({examples}, {claims})"
+    yield f"Wrote {path} ({size}){and_tests}."
     yield f"Next: remit policy diff {out} --prune --meaning, then: remit policy apply {out} --prune"

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from app.model.comparisons import PolicyComparison
 from app.model.fields import Count, Id, Timestamp
 from app.model.replays import ReplayProgress
 from app.model.text import Name
@@ -191,6 +192,30 @@ class HostileCalls(Struct, frozen=True, kw_only=True, rename="camel"):
     examples: list[HostileCall] = []
 
 
+class ChangeKind(StrEnum):
+    """What a proposed change does: `narrows` makes a tool ask that was granted and is unused, `widens` the opposite."""
+
+    NARROWS = "narrows"
+    WIDENS = "widens"
+
+
+class ProposedChange(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One change of policies that the agent has.
+
+    kind: What it does.
+    tool: The tool that it is about.
+    calls: How many calls of it people approved, if it widens.
+    units: Whose they were: how many users, or sessions without one.
+    meaning: Which calls it would answer otherwise, made by itself.
+    """
+
+    kind: ChangeKind
+    tool: str
+    calls: Count
+    units: Count
+    meaning: PolicyComparison
+
+
 class Proposal(Struct, frozen=True, kw_only=True, rename="camel"):
     """Policies for an agent, made from its log and the marks of its tools. Nothing is applied.
 
@@ -207,6 +232,8 @@ class Proposal(Struct, frozen=True, kw_only=True, rename="camel"):
     tests: Examples, as a file of tests has them.
     never: Claims, as a file of tests has them: no call of a tool that cannot be undone is allowed without a person.
     warnings: What the log or the catalogue could not say.
+    changes: The changes that make these policies of the agent's own; null if they were made anew, because it has none,
+    or one that grants every tool.
     """
 
     from_: Timestamp = field(name="from")
@@ -221,6 +248,7 @@ class Proposal(Struct, frozen=True, kw_only=True, rename="camel"):
     tests: list[dict[str, Any]]
     never: list[dict[str, Any]]
     warnings: list[str]
+    changes: list[ProposedChange] | None = None
 
 
 class ProposalLine(Struct, kw_only=True, rename="camel", omit_defaults=True):

@@ -40,6 +40,7 @@ class Observations(Struct, frozen=True, kw_only=True):
     calls: allowed and not failed, in sessions that nobody objected to; oldest first. refused: what people denied.
     failed: how many calls failed or were not made. sessions_left_out: how many, because somebody denied a call or a
     breaker tripped. calls_left_out: how many calls they had. unreadable: how many entries could not be read.
+    called: the tools of all calls in the span, whatever came of them and whoever made them.
     """
 
     calls: list[ObservedCall]
@@ -48,6 +49,7 @@ class Observations(Struct, frozen=True, kw_only=True):
     sessions_left_out: int = 0
     calls_left_out: int = 0
     unreadable: int = 0
+    called: frozenset[str] = frozenset()
 
 
 class _Line(LoggedCall, rename="camel"):
@@ -74,6 +76,7 @@ class Observer:
         self._not_done: set[str] = set()
         self._tripped: set[str] = set()
         self._unreadable = 0
+        self._called: set[str] = set()
 
     @property
     def count(self) -> int:
@@ -105,6 +108,8 @@ class Observer:
         if entry.result == Result.ESCALATED and isinstance(entry.approval_id, str):
             self._asked.setdefault(entry.approval_id, call)
         from_ms, to_ms = self._span
+        if from_ms <= call.time_ms <= to_ms:
+            self._called.add(call.tool)
         if entry.result == Result.ALLOWED and from_ms <= call.time_ms <= to_ms and self._is_wanted(call, entry.key_id):
             self._allowed.append(call)
 
@@ -130,6 +135,7 @@ class Observer:
             sessions_left_out=len({call.session for call in done if call.session} & bad),
             calls_left_out=len(done) - len(calls),
             unreadable=self._unreadable,
+            called=frozenset(self._called),
         )
 
 

@@ -1,24 +1,30 @@
 """A whole proposal: policies, how they judge the calls that they were made from, tests of them, and what to know."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from app.model.catalog import Consequence
+from app.model.comparisons import PolicyComparison
 from app.model.decisions import Result
+from app.model.policies import Policy
 from app.model.proposals import (
     HostileCall,
     HostileCalls,
     LearnedCalls,
     Proposal,
+    ProposedChange,
     ProposedTool,
     ProposeTask,
     ResultCounts,
+    RuleEvidence,
     ToolUse,
 )
 from app.model.times import rfc3339
+from app.propose.changes import Change, applied, changes_of, grants_everything
 from app.propose.judged import Judge, Tried, of_unseen_users, policies_of, tried
 from app.propose.observed import Observations, ObservedCall, by_tool, units_of
 from app.propose.proposer import KnownTool, Proposed, propose
@@ -28,22 +34,44 @@ _NAMED = 5
 _FEWEST_UNITS = 5
 _MAX_CLAIMS = 100
 _SHOWN = 300
+_UNUSED_MS = 90 * 86_400_000
+"""A tool is unused if nobody called it for so long."""
+Compare = Callable[[Sequence[Policy], Sequence[Policy]], PolicyComparison]
 
 
 def proposal_of(
-    task: ProposeTask, seen: Observations, catalog: Mapping[str, KnownTool], warnings: Sequence[str] = ()
+    task: ProposeTask,
+    seen: Observations,
+    catalog: Mapping[str, KnownTool],
+    warnings: Sequence[str] = (),
+    current: Sequence[Mapping[str, Any]] = (),
+    since_ms: int = 0,
+    compare: Compare | None = None,
 ) -> Proposal:
-    """The proposal that these calls and these tools make. seen: with a call, at least. warnings: what to say first."""
+    """The proposal that these calls and these tools make. seen: with a call, at least. warnings: what to say first.
+
+    current: the agent's own policies, which are changed if they do not grant every tool. since_ms: when they last
+    changed. compare: says what a change means; without it nothing is changed, and all is made anew.
+    """
     proposed = _without_refused(seen, catalog, task)
     calls = seen.calls
-    found = tried(proposed.policies, calls, [*proposed.bounded, *proposed.disclosing])
     units = units_of(calls)
+    policies, evidence, tools = proposed.policies, proposed.evidence, list(_tools(proposed, calls))
+    varied, changes = [*proposed.bounded, *proposed.disclosing], None
+    if compare is not None and current and not grants_everything(current):
+        is_long = task.to_ms - max(task.from_ms, since_ms) >= _UNUSED_MS and not warnings
+        made = changes_of(current, calls, proposed, seen.called if is_long else None)
+        policies, changes = applied(current, made), _meant(current, made, compare)
+        evidence, varied = _moved(proposed, policies), [each.tool for each in made]
+        tools = [each for each in tools if each.name in varied]
+    found = tried(policies, calls, varied)
+    is_whole = changes is None and len(units) >= _FEWEST_UNITS
     return Proposal(
         from_=rfc3339(task.from_ms),
         to=rfc3339(task.to_ms),
-        policies=proposed.policies,
-        evidence=proposed.evidence,
-        tools=list(_tools(proposed, calls)),
+        policies=policies,
+        evidence=evidence,
+        tools=tools,
         learned=LearnedCalls(
             calls=len(calls),
             units=len(units),
@@ -55,16 +83,47 @@ def proposal_of(
             unreadable=seen.unreadable,
         ),
         replay=_counts(found.counts),
-        unseen=_counts(of_unseen_users(calls, catalog, task.reads)) if len(units) >= _FEWEST_UNITS else None,
+        unseen=_counts(of_unseen_users(calls, catalog, task.reads)) if is_whole else None,
         hostile=_hostile(found),
-        tests=list(_tests(proposed, found)),
-        never=[
-            {"name": f"no call of {tool} is allowed without a person", "call": {"tool": tool}, "result": "allowed"}
-            for tool, known in sorted(catalog.items())
-            if known.consequence in (Consequence.IRREVERSIBLE, None)
-        ][:_MAX_CLAIMS],
+        tests=list(_tests(proposed, found)) if changes is None else [],
+        never=list(_claims(catalog)) if changes is None else [],
         warnings=[*warnings, *_warnings(proposed, catalog, seen)],
+        changes=changes,
     )
+
+
+def _claims(catalog: Mapping[str, KnownTool]) -> Iterator[dict[str, Any]]:
+    """Yield a claim for each tool that cannot be undone, or of which nobody has said that it can."""
+    final = [tool for tool, known in sorted(catalog.items()) if known.consequence in (Consequence.IRREVERSIBLE, None)]
+    for tool in final[:_MAX_CLAIMS]:
+        yield {"name": f"no call of {tool} is allowed without a person", "call": {"tool": tool}, "result": "allowed"}
+
+
+def _meant(current: Sequence[Mapping[str, Any]], changes: Iterable[Change], compare: Compare) -> list[ProposedChange]:
+    """Each change with what it means by itself."""
+    before = policies_of(current)
+    return [
+        ProposedChange(
+            kind=each.kind,
+            tool=each.tool,
+            calls=each.calls,
+            units=each.units,
+            meaning=compare(before, policies_of(applied(current, [each]))),
+        )
+        for each in changes
+    ]
+
+
+def _moved(proposed: Proposed, policies: Sequence[Mapping[str, Any]]) -> list[RuleEvidence]:
+    """What the rules that are the proposal's were made from, by their places among these policies."""
+    places = {each["name"]: at for at, each in enumerate(policies) if each in proposed.policies}
+    found = []
+    for each in proposed.evidence:
+        policy, _, below = each.path.removeprefix("policies[").partition("]")
+        place = places.get(proposed.policies[int(policy)]["name"])
+        if place is not None:
+            found.append(replace(each, path=f"policies[{place}]{below}"))
+    return found
 
 
 def _without_refused(seen: Observations, catalog: Mapping[str, KnownTool], task: ProposeTask) -> Proposed:

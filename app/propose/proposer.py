@@ -16,6 +16,15 @@ _SESSIONS_A_DAY = 300
 """With more, the order of calls is not asked for: the rule looks back on a thousand sessions of an agent."""
 
 
+READING = "Reading"
+UNSEEN = "Never seen: a person is asked"
+
+
+def bounded_name(tool: str) -> str:
+    """The name of the policy that bounds a tool."""
+    return f"{tool}: as users made it"
+
+
 class KnownTool(NamedTuple):
     """A tool of the catalogue: what a person said of it, None = nobody did, and the JSON Schema of its parameters."""
 
@@ -87,7 +96,7 @@ def propose(
         writer.ask("A person is asked", asked, seen)
     unseen = [tool for tool in sorted(catalog) if tool not in {*seen, *free}]
     if unseen:
-        writer.ask("Never seen: a person is asked", unseen, seen)
+        writer.ask(UNSEEN, unseen, seen)
     return Proposed(
         policies=writer.policies,
         evidence=writer.evidence,
@@ -146,9 +155,7 @@ class _Writer:
         self.evidence: list[RuleEvidence] = []
 
     def grant(self, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
-        self._add(
-            "Reading", [{"type": "tool_grant", "tools": list(tools)}], [_of_tools("rules[0]", "seen", tools, seen)]
-        )
+        self._add(READING, [{"type": "tool_grant", "tools": list(tools)}], [_of_tools("rules[0]", "seen", tools, seen)])
 
     def ask(self, name: str, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
         rule = {"type": "approval_required", "tools": list(tools)}
@@ -173,7 +180,7 @@ class _Writer:
         self._add(name, [rule], evidence)
 
     def bound(self, tool: str, made: Bounded) -> None:
-        self._add(f"{tool}: as users made it", made.rules, made.evidence)
+        self._add(bounded_name(tool), made.rules, made.evidence)
 
     def _add(self, name: str, rules: list[dict[str, Any]], evidence: Iterable[RuleEvidence]) -> None:
         at = f"policies[{len(self.policies)}]"

@@ -70,6 +70,7 @@ def test_a_proposal_can_be_stored_as_it_is(tenant, agent):
     assert answer.status_code == 200, answer.text
     names = [each["name"] for each in answer.json()["policies"]]
     assert names == [each["name"] for each in policies]
+    assert proposed(tenant)["proposal"]["changes"] == []
 
 
 def test_a_call_that_failed_is_not_learned(tenant, agent):

@@ -60,9 +60,9 @@ def _lines(
 ) -> AsyncIterator[ReplayLine] | AsyncIterator[ProposalLine]:
     ids, limits, pool = Ids(), WorkspaceLimits(), FairThreadPool()
     agents, audit = Agents(client, ids, limits, pool), AuditLog(client)
-    if isinstance(task, ProposeTask):
-        return Proposer(agents, Catalog(client), audit).lines(task)
     policies, redactor = Policies(client, ids, limits, pool), Redactor(settings.redact.split(","))
+    if isinstance(task, ProposeTask):
+        return Proposer(agents, policies, Catalog(client), audit).lines(task)
     return Replayer(agents, policies, Changes(client), audit, redactor.may_be_secret).lines(task)
 
 

@@ -10,15 +10,20 @@ from app.errors import Invalid, NothingToLearn
 from app.model.audit import AuditQuery
 from app.model.catalog import CatalogTool
 from app.model.decisions import Result
+from app.model.policies import Owner, evaluation_order
 from app.model.proposals import ProposalLine, ProposeTask
 from app.model.replays import ReplayProgress
 from app.model.times import rfc3339
+from app.policy_tools.compare.combinations import Effort
+from app.policy_tools.compare.meaning import compare_meaning
+from app.policy_tools.files.policy_file import as_file
 from app.propose.observed import Observer
 from app.propose.proposal import proposal_of
 from app.propose.proposer import KnownTool
 from app.runtime.fairness.loop_turns import take_turn
 from app.store.agents import Agents
 from app.store.catalog import Catalog
+from app.store.policies import Policies
 
 _MAX_CALLS = 200_000
 _PROGRESS_S = 0.5
@@ -27,8 +32,9 @@ _PROGRESS_S = 0.5
 class Proposer:
     """Makes proposals on one store."""
 
-    def __init__(self, agents: Agents, catalog: Catalog, audit: AuditLog) -> None:
+    def __init__(self, agents: Agents, policies: Policies, catalog: Catalog, audit: AuditLog) -> None:
         self._agents = agents
+        self._policies = policies
         self._catalog = catalog
         self._audit = audit
 
@@ -73,7 +79,18 @@ class Proposer:
         dropped = floor is not None and floor.time_ms >= task.from_ms
         said = [f"retention dropped entries up to {rfc3339(floor.time_ms)}"] if floor is not None and dropped else []
         tools = (await self._catalog.read(task.workspace_id)).tools
-        yield ProposalLine(proposal=proposal_of(task, seen, {name: _known(tool) for name, tool in tools.items()}, said))
+        owned = [each async for each in self._policies.each(task.workspace_id, Owner(task.agent_id))]
+        effort = Effort()
+        proposal = proposal_of(
+            task,
+            seen,
+            {name: _known(tool) for name, tool in tools.items()},
+            said,
+            as_file(evaluation_order(owned), {})["policies"],
+            max((each.updated_ms for each in owned), default=0),
+            lambda before, after: compare_meaning(before, after, effort),
+        )
+        yield ProposalLine(proposal=proposal)
 
     async def _why_nothing(self, task: ProposeTask) -> str:
         span = f"from {rfc3339(task.from_ms)} to {rfc3339(task.to_ms)}"

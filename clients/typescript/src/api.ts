@@ -3135,6 +3135,11 @@ export interface components {
             }[];
             /** @description What the log or the catalogue could not say. */
             warnings: string[];
+            /**
+             * @description The changes that make these policies of the agent's own; null if they were made anew, because it has none, or one that grants every tool.
+             * @default null
+             */
+            changes?: components["schemas"]["ProposedChange"][] | null;
         };
         /** @description What a rule, or a constraint of it, was made from. */
         RuleEvidence: {
@@ -3241,6 +3246,24 @@ export interface components {
             /** @description Its parameters, as JSON. */
             parameters: string;
         };
+        /** @description One change of policies that the agent has. */
+        ProposedChange: {
+            /** @description What it does. */
+            kind: components["schemas"]["app.model.proposals.ChangeKind"];
+            /** @description The tool that it is about. */
+            tool: string;
+            /** @description How many calls of it people approved, if it widens. */
+            calls: number;
+            /** @description Whose they were: how many users, or sessions without one. */
+            units: number;
+            /** @description Which calls it would answer otherwise, made by itself. */
+            meaning: components["schemas"]["PolicyComparison"];
+        };
+        /**
+         * @description What a proposed change does: `narrows` makes a tool ask that was granted and is unused, `widens` the opposite.
+         * @enum {string}
+         */
+        "app.model.proposals.ChangeKind": "narrows" | "widens";
         /** @description All policies of an agent, of a group or of the workspace. It can be sent back unchanged. */
         PolicySetView: {
             /**
@@ -3494,7 +3517,7 @@ export interface components {
             /** @description The name of the key or of who had signed in, at that time, or `console` or `breaker`. */
             actorName: string;
             /** @description What was done; revoking a key is deleting it. */
-            kind: components["schemas"]["ChangeKind"];
+            kind: components["schemas"]["app.model.changes.ChangeKind"];
             /** @description The type of thing that changed. */
             resourceType: components["schemas"]["ResourceType"];
             /**
@@ -3528,7 +3551,7 @@ export interface components {
          * @description What was done. A key that was revoked has been deleted.
          * @enum {string}
          */
-        ChangeKind: "created" | "deleted" | "updated";
+        "app.model.changes.ChangeKind": "created" | "deleted" | "updated";
         /**
          * @description What kind of thing was changed.
          * @enum {string}

@@ -255,5 +255,6 @@ PROPOSAL_LINE = {
         ],
         "never": [],
         "warnings": [],
+        "changes": None,
     }
 }
