@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from app.language.value_paths import EACH
 from app.model.proposals import ProposedValue, RuleEvidence, need
+from app.propose.closed import closed_schema
 from app.propose.forms import ASKS, Form, form_of
 from app.propose.observed import ObservedCall
 from app.propose.seen import Key, Place, SeenTool, Steps, is_sayable, name_of, schema_at
@@ -125,36 +126,13 @@ def _constrain(
 
 def _close(made: _Made, seen: SeenTool, common: Mapping[Steps, Place], forms: Mapping[Steps, Form]) -> None:
     """Refuse names that fewer units used, at every depth."""
-    schema: dict[str, Any] = {"properties": {}, "additionalProperties": False}
-    for steps in sorted(forms):
-        inside = schema
-        for at, step in enumerate(steps):
-            is_last = at == len(steps) - 1
-            if step == EACH:
-                inside = inside.setdefault("items", {})
-            else:
-                inside.setdefault("properties", {})
-                inside = inside["properties"].setdefault(step, {})
-            if is_last and ("object", None) in common[steps].values and forms[steps] is not ASKS:
-                inside.setdefault("properties", {})
-                inside["additionalProperties"] = False
+    objects = {steps for steps in forms if ("object", None) in common[steps].values and forms[steps] is not ASKS}
     rare: dict[Key, dict[str, str]] = defaultdict(dict)
     for steps, place in seen.places.items():
         if steps not in common and (steps[:-1] in common or len(steps) == 1):
             for by_unit in place.values.values():
                 rare[("name", name_of(steps))].update(by_unit)
-    made.add({"type": "parameter_schema", "schema": _plain(schema)}, seen, "names", shown_values(rare))
-
-
-def _plain(schema: Any) -> Any:
-    """The schema, with `true` for what it says nothing about."""
-    if not isinstance(schema, dict):
-        return schema
-    made = {
-        word: {name: _plain(each) for name, each in inside.items()} if word == "properties" else _plain(inside)
-        for word, inside in schema.items()
-    }
-    return made or True
+    made.add({"type": "parameter_schema", "schema": closed_schema(forms, objects)}, seen, "names", shown_values(rare))
 
 
 def _counted_per(seen: SeenTool, needed: int) -> str | None:

@@ -9,8 +9,9 @@ from msgspec import Struct
 from app.model.catalog import Consequence
 from app.model.proposals import ProposedValue, Reads, RuleEvidence
 from app.propose.bounded import Asks, Bounded, bounded
+from app.propose.closed import closed_schema
 from app.propose.observed import ObservedCall, by_tool, most_sessions_a_day, units_of, when
-from app.propose.seen import Steps, is_sayable, name_of, texts_of
+from app.propose.seen import SeenTool, Steps, is_sayable, name_of, texts_of
 
 _SESSIONS_A_DAY = 300
 """With more, the order of calls is not asked for: the rule looks back on a thousand sessions of an agent."""
@@ -168,16 +169,22 @@ class _Writer:
             for steps in texts_of(call.parameters):
                 places[steps].add(call.id)
         name = f"{tool}: what the user named"
-        evidence = [_of_tools("rules[0]", "seen", [tool], {tool: calls})]
-        if not places or not all(map(is_sayable, places)):
-            self._add(name, [{"type": "approval_required", "tools": [tool]}], evidence)
+        all_places = SeenTool(calls).places
+        evidence = [_of_tools(f"rules[{at}]", form, [tool], {tool: calls}) for at, form in enumerate(("seen", "names"))]
+        if not places or not all(map(is_sayable, all_places)):
+            self._add(name, [{"type": "approval_required", "tools": [tool]}], evidence[:1])
             return
         named = {
             name_of(steps): {"fromRequest": "exact", **({} if len(ids) == len(calls) else {"required": False})}
             for steps, ids in sorted(places.items())
         }
-        rule = {"type": "parameter_constraint", "tools": [tool], "effect": "escalate", "parameters": named}
-        self._add(name, [rule], evidence)
+        objects = [steps for steps, place in all_places.items() if ("object", None) in place.values]
+        about = {"tools": [tool], "effect": "escalate"}
+        rules = [
+            {"type": "parameter_constraint", **about, "parameters": named},
+            {"type": "parameter_schema", **about, "schema": closed_schema(all_places, objects)},
+        ]
+        self._add(name, rules, evidence)
 
     def bound(self, tool: str, made: Bounded) -> None:
         self._add(bounded_name(tool), made.rules, made.evidence)

@@ -63,7 +63,8 @@ def test_a_fetch_is_allowed_with_what_the_user_named():
         msgspec.structs.replace(observed("fetch", {"url": url, "depth": 1}), context=context)
         for url in ("www.example.org", "attacker.example")
     )
-    assert judged(proposed, named, other) == [Result.ALLOWED, Result.ESCALATED]
+    further = msgspec.structs.replace(named, parameters={**named.parameters, "cookie": 463820})
+    assert judged(proposed, named, other, further) == [Result.ALLOWED, Result.ESCALATED, Result.ESCALATED]
 
 
 @pytest.mark.parametrize("foreign", [True, None])
@@ -167,6 +168,23 @@ def test_fewer_attackers_than_are_needed_open_nothing(users):
             judge.judge(call)
     passed = [call for call in attacks if judge.judge(call, counts=False).result is Result.ALLOWED]
     assert [(call.tool, call.parameters) for call in passed] == []
+
+
+def test_names_that_too_few_users_gave_ask_at_every_depth():
+    """Also in objects of arrays, and in an object that was always empty."""
+    given = {"items": [{"id": 1, "more": {"to": {}}}], "note": {}}
+    proposed = propose(by_users("change", given), MARKED)
+    further = [
+        {**given, "x": 1},
+        {**given, "note": {"x": 1}},
+        {**given, "items": [{"id": 1, "more": {"to": {}}, "x": 1}]},
+        {**given, "items": [{"id": 1, "more": {"to": {}, "x": 1}}]},
+        {**given, "items": [{"id": 1, "more": {"to": {"x": 1}}}]},
+    ]
+    calls = [observed("change", each, "u1") for each in (given, *further)]
+    judge = Judge(policies_of(proposed.policies))
+    results = [judge.judge(call, counts=False).result for call in calls]
+    assert results == [Result.ALLOWED, *[Result.ESCALATED] * len(further)]
 
 
 def test_as_many_attackers_as_are_needed_are_shown_with_their_entries():
