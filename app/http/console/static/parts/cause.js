@@ -77,7 +77,8 @@ export function Cause({ policyId, version, index }) {
     ${
       done
         ? html`<p class="done" role="status">${done}</p>`
-        : html`<p class="buttons start">
+        : (before || gone || policy.kind === "guardrail") &&
+          html`<p class="buttons start">
       ${before && html`<button type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>What changed</button>`}
       ${gone ? html`<a class="button" href=${to(`policies/${policyId}`, { tab: "versions" })}>Versions</a>` : (before || policy.kind === "guardrail") && html`<button type="button" disabled=${why} title=${why} onClick=${() => setAsking(true)}>${before ? "Restore…" : "Turn off…"}</button>`}</p>`
     }
