@@ -32,7 +32,8 @@ you can look at its audit log; its id is printed on stderr, like the progress.
 MORE = """\
 files:
   CALLS       one JSON object a line, with `tool` and `arguments`, and `conversation` or `task`: the session, in
-              which calls are sent one after the other; other fields serve --only and --by
+              which calls are sent one after the other; `records` are reported once the call is allowed; other
+              fields serve --only and --by
   --policies  {"agent": ..., "policies": [...]}: bodies of POST /v1/agents and, without agent_id, POST /v1/policies
 
 exit status:
@@ -127,8 +128,15 @@ def session_of(call: dict[str, Any]) -> str:
     return next((str(each) for each in named if each not in (None, "")), "")
 
 
+def report_records(service: Service, decision_id: str, records: Any) -> None:
+    """Report what the call's result said, as a runtime does that has executed it. Raises as `post`."""
+    status, answer = service.post(f"/v1/decisions/{decision_id}/outcome", {"status": "executed", "records": records})
+    if status != HTTPStatus.OK:
+        raise ValueError(f"records were refused: {refusal(status, answer)}")
+
+
 def authorize(service: Service, agent_id: str, names: dict[str, str], call: dict[str, Any]) -> Answer:
-    """The answer to one call, sent once."""
+    """The answer to one call, sent once; if it is allowed and has records, they are reported."""
     body = {"agent_id": agent_id, "tool_name": call["tool"], "parameters": call["arguments"]}
     if session := session_of(call):
         body["context"] = {"session": session}
@@ -140,6 +148,11 @@ def authorize(service: Service, agent_id: str, names: dict[str, str], call: dict
     caller_ms = (time.perf_counter() - sent) * 1000
     if status != HTTPStatus.OK:
         return Answer(call, UNANSWERED, f"status {status}", refusal(status, answer))
+    if answer["allowed"] and "records" in call:
+        try:
+            report_records(service, answer["id"], call["records"])
+        except FAULTS as error:
+            return Answer(call, UNANSWERED, "no report", described(error))
     decided_by, rule = names.get(answer["policyId"], "no policy"), answer["rule"]
     if rule is not None:
         decided_by += f", rule {rule['index']} ({rule['type']})"

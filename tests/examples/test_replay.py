@@ -121,7 +121,7 @@ def without_order(counts):
 
 @pytest.mark.slow
 def test_the_log_holds_what_the_report_says(replica):
-    """Each decision once, under the agent that the report names."""
+    """Each decision once, under the agent that the report names; and the outcome of each call with records."""
     summary = summary_of(replica, *AIRLINE)
     entries, cursor = [], {}
     with replica.client() as client:
@@ -131,6 +131,8 @@ def test_the_log_holds_what_the_report_says(replica):
             if "X-Next-Cursor" not in page.headers:
                 break
             cursor = {"cursor": page.headers["X-Next-Cursor"]}
+    told, entries = [[each for each in entries if (each["action"] == "outcome") is has] for has in (True, False)]
+    assert len(told) == sum('"records"' in line for line in (EXAMPLES / "data/airline.jsonl").read_text().splitlines())
     assert len({entry["id"] for entry in entries}) == len(entries) == summary["calls"]
     assert Counter(entry["result"] for entry in entries) == summary["results"]
 

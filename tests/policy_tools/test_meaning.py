@@ -24,7 +24,12 @@ from app.pdp import compile_agent, decide
 from app.policy_tools.compare.meaning import compare_meaning
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-AIRLINE = json.loads((EXAMPLES / "airline/policies.json").read_text())["policies"]
+AIRLINE = [
+    policy
+    for policy in json.loads((EXAMPLES / "airline/policies.json").read_text())["policies"]
+    if not any("record" in rule for rule in policy["rules"])
+]
+"""Without what reads records: that is compared by trying, so no comparison would be complete."""
 LOOSER = {"denied → escalated", "denied → allowed", "escalated → allowed"}
 
 
