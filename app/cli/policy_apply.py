@@ -163,8 +163,9 @@ def _preview(
     from app.cli.policy_sets import NEW_AGENT, FormerSets, Sets
 
     sets = Sets(api) if at_ms is None else FormerSets(api, at_ms)
-    if at_ms is not None:
-        click.echo("Policies that were deleted since then are not compared: their versions are gone", err=True)
+    if isinstance(sets, FormerSets) and not sets.knows_deleted:
+        message = "Policies that were deleted since then are not compared: a key needs the scope audit to read of them"
+        click.echo(message, err=True)
     changed = [_changed_by(sets, each, prune=prune, create=create) for each in files]
     for file_change in changed:
         if file_change.owner == NEW_AGENT:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from app.cli.api import Api, segment
+from app.cli.api import Api, Refused, segment
 from app.cli.find import find_agent
+from app.errors import InsufficientScope
+from app.model.changes import Change, ChangeKind
+from app.model.past_states import Past
 from app.model.policies import Owner, Policy
 from app.model.policy_sets import PolicyEntry, PolicySet, entry_of
+from app.model.query_fields import MAX_PAGE
 from app.model.times import parse_time_ms, rfc3339
 
 if TYPE_CHECKING:
@@ -88,17 +92,42 @@ class Sets:
 
 
 class FormerSets(Sets):
-    """The policy sets of one workspace as they were at a time, of the policies that there still are."""
+    """The policy sets of one workspace as they were at a time.
+
+    knows_deleted: False if the trail of changes may not be read, so that policies which were deleted since are missing.
+    """
 
     def __init__(self, api: Api, at_ms: int) -> None:
         super().__init__(api)
         self._at_ms = at_ms
+        self._deleted: list[Policy] = []
+        self.knows_deleted = True
+        try:
+            self._deleted = self._deleted_since()
+        except Refused as refused:
+            if refused.code != InsufficientScope.code:
+                raise
+            self.knows_deleted = False
 
     def get(self, owner: Owner) -> PolicySet:
         """The owner's policies at that time. Raises ClickException if the version of one is no longer kept."""
         current = super().get(owner)
         then = [self._then(each) for each in current.policies]
-        return PolicySet(current.version, [each for each in then if each is not None])
+        deleted = [each for each in self._deleted if each.owner == owner]
+        return PolicySet(current.version, [*(each for each in then if each is not None), *deleted])
+
+    def _deleted_since(self) -> list[Policy]:
+        """The policies of that time that there are no more, by undoing what was done to them since."""
+        past, cursor = Past((), ()), None
+        asked = {"resource_type": "policy", "from": rfc3339(self._at_ms + 1), "limit": MAX_PAGE}
+        while True:
+            page, cursor = self._api.page("/v1/changes", {**asked, "cursor": cursor})
+            for line in page:
+                change = msgspec.json.decode(line, type=Change)
+                if change.kind is ChangeKind.DELETED or change.resource_id in past.policies:
+                    past.undo(change)
+            if cursor is None:
+                return [each.get() for each in past.policies.values()]
 
     def _then(self, policy: Policy) -> Policy | None:
         """The policy at that time; None if it did not exist yet."""
