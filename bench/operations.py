@@ -156,10 +156,16 @@ def decide_cases() -> dict[str, tuple[list[list[dict[str, Any]]], dict[str, Any]
         cases[f"{count} rules of one policy on the tool"] = [[about(TOOL, each) for each in range(count)]], {}
     for count in (4, 16, 64, 256):
         cases[f"{count} further parameters in the call"] = [HOT_RULES], {f"k{each}": each for each in range(count)}
+    cases["a rule that reads a record"] = [HOT_RULES, [_RECORD]], {"order": "A1"}
+    cases["no card, IBAN or credential in any value"] = [HOT_RULES, [_NOT_KIND]], {"order": "A1"}
     cases[f"a shell line of {len(_LINE)} characters"] = [HOT_RULES, [_SHELL]], {"command": _LINE}
     return cases
 
 
+_PAID = {"of": "order:{parameters.order}", "from": ["orders.get"], "fields": {"status": {"enum": ["paid"]}}}
+_RECORD = {"type": "parameter_constraint", "tools": [TOOL], "record": _PAID}
+_KINDS = {"notKind": ["card", "iban", "secret"]}
+_NOT_KIND = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"**": _KINDS}}
 _SHOP = "/home/ann/shop"
 _LINE = (
     "git status --short && git diff --stat HEAD && ls -la components tests docs && cat README.md src/index.ts && "
@@ -208,7 +214,7 @@ def count_decide(rules: list[list[dict[str, Any]]], further: dict[str, Any]) -> 
         )
         for number, each in enumerate(rules)
     ]
-    request = AuthorizeRequest("a", TOOL, "call", _GIVEN | further, b"{}", context={"cwd": _SHOP})
+    request = AuthorizeRequest("a", TOOL, "call", _GIVEN | further, b"{}", context={"cwd": _SHOP, "session": "s"})
     gc.collect()
     tracemalloc.start()
     compiled = compile_agent(agent, policies, lambda _: False)
