@@ -464,6 +464,27 @@ def test_a_shell_line_is_shown_command_by_command(visit, scene):
     assert tenant.admin.post(f"/v1/approvals/{asked['approval']['id']}/deny", json={}).status_code == 200
 
 
+def test_what_a_runtime_reported_is_shown_on_the_card(visit, scene):
+    """What the rule read of the record when people were asked, as text; or that nothing was reported."""
+    tenant, session = scene.tenant, {"session": "s"}
+    agent_id = tenant.new_agent()["id"]
+    paid = {"of": "order:{parameters.order}", "from": ["orders.get"], "fields": {"status": {"enum": ["paid"]}}}
+    rule = {"type": "parameter_constraint", "tools": ["orders.ship"], "effect": "escalate", "record": paid}
+    tenant.new_policy(agent_id, {"type": "tool_allowlist", "tools": ["orders.*"]}, rule)
+    body = {"agent_id": agent_id, "tool_name": "orders.get", "context": session}
+    read = tenant.admin.post("/v1/authorize", json=body).json()
+    told = {"status": "executed", "records": {"order:A1": {"status": "<b>open</b>", "sum": 9}}}
+    assert tenant.admin.post(f"/v1/decisions/{read['id']}/outcome", json=told).status_code == 200
+    visitor = visit("approve")
+    for order, shown in (("A1", '{"status":"<b>open</b>"}'), ("B2", "nothing")):
+        asked = tenant.authorize(agent_id, "orders.ship", parameters={"order": order}, context=session)
+        page = visitor.open(f"/console/approvals/{asked['approval']['id']}", "Approval")
+        said = page.get_by_text("A runtime reported of")
+        said.wait_for()
+        assert said.inner_text() == f"A runtime reported of order:{{parameters.order}}: {shown}"
+        assert tenant.admin.post(f"/v1/approvals/{asked['approval']['id']}/deny", json={}).status_code == 200
+
+
 def test_what_the_agent_says_is_shown_below_the_call(visit, scene):
     """Not among the arguments that are approved."""
     tenant = scene.tenant
