@@ -95,8 +95,8 @@ class ToolUse(StrEnum):
     """What a proposal does about a tool.
 
     `free`: all its calls are allowed. `named`: those whose texts the user named. `bounded`: those within what enough
-    users did. `asks`: none without a person. `unseen`: as `asks`, because the log has no call of it. `unknown`: denied,
-    because the catalogue does not have it.
+    users did. `asks`: none without a person. `unseen`: as `asks`, only because the log has no call of it. `unknown`:
+    denied, because the catalogue does not have it.
     """
 
     FREE = "free"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from app.language.schemas.patterns import compile_regex
@@ -91,9 +92,12 @@ def _numbers(by_value: Mapping[Any, Mapping[str, str]], need: int, said: Mapping
 
 
 def _texts(by_value: Mapping[str, Mapping[str, str]], need: int) -> Iterator[Form]:
-    if (pattern := pattern_of(by_value, need)) is not None:
-        matches = compile_regex(pattern).search
-        yield Form("pattern", {"regex": pattern}, [("string", each) for each in by_value if matches(each) is not None])
+    pattern = pattern_of(by_value, need)
+    with suppress(ValueError):  # lengths that no pattern may repeat
+        matches = compile_regex(pattern or "").search
+        passing = [("string", each) for each in by_value if pattern and matches(each) is not None]
+        if passing:
+            yield Form("pattern", {"regex": pattern}, passing)
     spaced = {unit for text, by_unit in by_value.items() if len(text.split()) > 1 for unit in by_unit}
     if len(spaced) >= need:  # a name or a code is never merely some text
         _, high = _ends(by_value, len, need)

@@ -27,7 +27,7 @@ from app.model.times import rfc3339
 from app.propose.changes import Change, applied, changes_of, grants_everything
 from app.propose.judged import Judge, Tried, of_unseen_users, policies_of, tried
 from app.propose.observed import Observations, ObservedCall, by_tool, units_of
-from app.propose.proposer import KnownTool, Proposed, propose
+from app.propose.proposer import KnownTool, Proposed, is_nameable, propose, shortly
 
 _EXAMPLES = 6
 _NAMED = 5
@@ -53,6 +53,7 @@ def proposal_of(
     current: the agent's own policies, which are changed if they do not grant every tool. since_ms: when they last
     changed. compare: says what a change means; without it nothing is changed, and all is made anew.
     """
+    catalog = {tool: known for tool, known in catalog.items() if is_nameable(tool)}
     proposed = _without_refused(seen, catalog, task)
     calls = seen.calls
     units = units_of(calls)
@@ -96,7 +97,11 @@ def _claims(catalog: Mapping[str, KnownTool]) -> Iterator[dict[str, Any]]:
     """Yield a claim for each tool that cannot be undone, or of which nobody has said that it can."""
     final = [tool for tool, known in sorted(catalog.items()) if known.consequence in (Consequence.IRREVERSIBLE, None)]
     for tool in final[:_MAX_CLAIMS]:
-        yield {"name": f"no call of {tool} is allowed without a person", "call": {"tool": tool}, "result": "allowed"}
+        yield {
+            "name": f"no call of {shortly(tool)} is allowed without a person",
+            "call": {"tool": tool},
+            "result": "allowed",
+        }
 
 
 def _meant(current: Sequence[Mapping[str, Any]], changes: Iterable[Change], compare: Compare) -> list[ProposedChange]:
@@ -192,7 +197,9 @@ def _tests(proposed: Proposed, found: Tried) -> Iterator[dict[str, Any]]:
     for tool in chosen:
         call = made[tool]
         context = {name: "one" for name in ("session", "user") if call.context.get(name)}
-        test: dict[str, Any] = {"name": f"{tool}, as users made it, {'is allowed' if tool in passing else 'asks'}"}
+        test: dict[str, Any] = {
+            "name": f"{shortly(tool)}, as users made it, {'is allowed' if tool in passing else 'asks'}"
+        }
         if tool in before:
             test["before"] = [{"tool": before[tool], "context": context}]
         test["call"] = {"tool": tool, "parameters": call.parameters, "context": context}
@@ -205,8 +212,8 @@ def _warnings(proposed: Proposed, catalog: Mapping[str, KnownTool], seen: Observ
     if unmarked:
         yield f"{_many(unmarked, 'is not marked', 'are not marked')} and will ask: {_listed(unmarked)}"
     if proposed.unknown:
-        unknown = proposed.unknown
-        yield f"{_many(unknown, 'is', 'are')} not in the catalogue and will be denied: {_listed(unknown)}"
+        unknown, why = proposed.unknown, "not in the catalogue, or named as a pattern of tools is, and will be denied"
+        yield f"{_many(unknown, 'is', 'are')} {why}: {_listed(unknown)}"
     unnamed = sum(not call.unit for call in seen.calls)
     if unnamed:
         yield f"{unnamed} calls name neither `context.user` nor `context.session`; they count as one user's"

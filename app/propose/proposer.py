@@ -1,5 +1,6 @@
 """Policies from observed calls and what a person has said about the tools."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from app.propose.closed import closed_schema
 from app.propose.observed import ObservedCall, by_tool, most_sessions_a_day, units_of, when
 from app.propose.seen import SeenTool, Steps, is_sayable, name_of, texts_of
 
+_LONG_NAME = 180
 _SESSIONS_A_DAY = 300
 """With more, the order of calls is not asked for: the rule looks back on a thousand sessions of an agent."""
 
@@ -21,9 +23,21 @@ READING = "Reading"
 UNSEEN = "Never seen: a person is asked"
 
 
+def is_nameable(tool: str) -> bool:
+    """False for a name that a rule would take for a pattern of many tools."""
+    return "*" not in tool
+
+
 def bounded_name(tool: str) -> str:
     """The name of the policy that bounds a tool."""
-    return f"{tool}: as users made it"
+    return f"{shortly(tool)}: as users made it"
+
+
+def shortly(tool: str) -> str:
+    """The tool's name, as a part of another name; long ones end in a digest, so that no two are alike."""
+    if len(tool) <= _LONG_NAME:
+        return tool
+    return f"{tool[:_LONG_NAME]}… {hashlib.sha256(tool.encode()).hexdigest()[:8]}"
 
 
 class KnownTool(NamedTuple):
@@ -42,9 +56,9 @@ class KnownTool(NamedTuple):
 class Proposed(Struct, frozen=True, kw_only=True):
     """The policies as a file has them, and what each rule was made from.
 
-    free, disclosing, bounded: the tools that each is granted. asking: why each other tool that was called asks.
-    unseen: tools of the catalogue that were not called; they ask. unknown: tools that were called and are not in the
-    catalogue; no policy is about them.
+    free, disclosing, bounded: the tools that each is granted. asking: why each other tool asks that was called, or that
+    would ask anyway. unseen: other tools of the catalogue that were not called; they ask. unknown: tools that were
+    called and are not in the catalogue, or whose names are patterns; no policy is about them.
     """
 
     policies: list[dict[str, Any]]
@@ -65,6 +79,7 @@ def propose(
 ) -> Proposed:
     """The policies that these calls and the marks of the tools make. asking: tools that ask, and why."""
     calls = sorted(calls, key=when)
+    catalog = {tool: known for tool, known in catalog.items() if is_nameable(tool)}
     seen = by_tool(calls)
     asks = {tool: why for tool, why in (asking or {}).items() if tool in catalog}
     known = [tool for tool in sorted(catalog) if tool not in asks]
@@ -73,31 +88,25 @@ def propose(
     disclosing = [tool for tool in known if of[tool] is Consequence.DISCLOSES and tool in seen]
     foreign = [tool for tool in [*free, *disclosing] if catalog[tool].is_foreign]
     made: dict[str, Bounded] = {}
-    for tool in (each for each in known if each in seen):
-        match of[tool]:
-            case Consequence.NONE | Consequence.DISCLOSES:
-                pass
-            case Consequence.REVERSIBLE:
-                found = _reversible(tool, seen, catalog, free, foreign, calls)
-                if isinstance(found, Asks):
-                    asks[tool] = found.why
-                else:
-                    made[tool] = found
-            case _:
-                asks[tool] = "not marked" if of[tool] is None else Consequence.IRREVERSIBLE.in_words
+    for tool in known:
+        if of[tool] in (Consequence.IRREVERSIBLE, None):
+            asks[tool] = "not marked" if of[tool] is None else Consequence.IRREVERSIBLE.in_words
+        elif of[tool] is Consequence.REVERSIBLE and tool in seen:
+            found = _reversible(tool, seen, catalog, free, foreign, calls)
+            if isinstance(found, Asks):
+                asks[tool] = found.why
+            else:
+                made[tool] = found
     writer = _Writer()
-    if free:
-        writer.grant(free, seen)
+    writer.grant(free, seen)
     for tool in disclosing:
         writer.disclose(tool, seen[tool])
     for tool, rules in made.items():
         writer.bound(tool, rules)
-    asked = sorted(tool for tool in asks if tool in seen)
-    if asked:
-        writer.ask("A person is asked", asked, seen)
-    unseen = [tool for tool in sorted(catalog) if tool not in {*seen, *free}]
-    if unseen:
-        writer.ask(UNSEEN, unseen, seen)
+    asked = sorted(asks)
+    writer.ask("A person is asked", asked, seen)
+    unseen = [tool for tool in sorted(catalog) if tool not in {*seen, *free, *asks}]
+    writer.ask(UNSEEN, unseen, seen)
     return Proposed(
         policies=writer.policies,
         evidence=writer.evidence,
@@ -156,11 +165,12 @@ class _Writer:
         self.evidence: list[RuleEvidence] = []
 
     def grant(self, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
-        self._add(READING, [{"type": "tool_grant", "tools": list(tools)}], [_of_tools("rules[0]", "seen", tools, seen)])
+        """Grant the tools, if there are any."""
+        self._list(READING, "tool_grant", "seen", tools, seen)
 
     def ask(self, name: str, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
-        rule = {"type": "approval_required", "tools": list(tools)}
-        self._add(name, [rule], [_of_tools("rules[0]", "marked", tools, seen)])
+        """Ask about each call of the tools, if there are any."""
+        self._list(name, "approval_required", "marked", tools, seen)
 
     def disclose(self, tool: str, calls: Sequence[ObservedCall]) -> None:
         """Each text must be the user's own; a call with other names asks."""
@@ -168,7 +178,7 @@ class _Writer:
         for call in calls:
             for steps in texts_of(call.parameters):
                 places[steps].add(call.id)
-        name = f"{tool}: what the user named"
+        name = f"{shortly(tool)}: what the user named"
         all_places = SeenTool(calls).places
         evidence = [_of_tools(f"rules[{at}]", form, [tool], {tool: calls}) for at, form in enumerate(("seen", "names"))]
         if not places or not all(map(is_sayable, all_places)):
@@ -188,6 +198,12 @@ class _Writer:
 
     def bound(self, tool: str, made: Bounded) -> None:
         self._add(bounded_name(tool), made.rules, made.evidence)
+
+    def _list(
+        self, name: str, kind: str, form: str, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]
+    ) -> None:
+        if tools:
+            self._add(name, [{"type": kind, "tools": list(tools)}], [_of_tools("rules[0]", form, tools, seen)])
 
     def _add(self, name: str, rules: list[dict[str, Any]], evidence: Iterable[RuleEvidence]) -> None:
         at = f"policies[{len(self.policies)}]"

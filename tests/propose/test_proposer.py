@@ -85,6 +85,16 @@ def test_two_users_are_too_few_for_a_change_and_enough_for_a_read():
     assert proposed.asking["change"] == "few: 2 users, and 3 are needed"
 
 
+@pytest.mark.parametrize("name", ["*", "read*", "re*d"])
+@pytest.mark.parametrize("kind", [Consequence.NONE, Consequence.REVERSIBLE, Consequence.DISCLOSES])
+def test_a_tool_that_is_named_like_a_pattern_opens_no_other(name, kind):
+    """A server chooses the names of its tools; a rule with this one would cover all that it matches."""
+    tools = MARKED | {name: KnownTool(kind, foreign=False)}
+    proposed = propose([*by_users(name, {}), *by_users("read", {})], tools, Reads.ALL)
+    assert proposed.unknown == [name]
+    assert all(tool in MARKED for policy in proposed.policies for rule in policy["rules"] for tool in rule["tools"])
+
+
 def test_reads_that_nobody_made_are_granted_if_all_are():
     tools = MARKED | {"rare": MARKED["read"]}
     assert propose(by_users("read", {}), tools).free == ["read"]
