@@ -222,6 +222,28 @@ def test_who_may_not_decide_sees_no_button_and_why(visit, scene):
         scene.tenant.reader.post(f"/v1/approvals/{each}/cancel", json={})
 
 
+def test_what_cannot_be_undone_is_said_to_whoever_decides(visit, scene):
+    """On the card, also for who may read no catalogue, and in the agent's list of tools; once a person said so."""
+    agent, admin = scene.tenant.new_agent(name="Wire bot", alias="wire")["id"], scene.tenant.admin
+    rules = [{"type": "tool_grant", "tools": ["wire.send"]}, {"type": "approval_required", "tools": ["wire.send"]}]
+    scene.tenant.new_policy(agent, *rules)
+    assert admin.put("/v1/catalog/tool/wire.send", json={}).status_code == 200
+    asked = scene.tenant.authorize(agent, "wire.send")["approval"]["id"]
+    page = visit("approve").open(f"/console/approvals/{asked}", "Approval")
+    page.get_by_role("article").wait_for()
+    assert page.get_by_text("cannot be undone").count() == 0
+    marks = {"tools": {"wire.send": {"consequence": "irreversible"}}}
+    assert admin.patch("/v1/catalog", json=marks).status_code == 200
+    visitor = visit("approve")
+    page = visitor.open(f"/console/approvals/{asked}", "Approval")
+    page.get_by_role("article").get_by_text("cannot be undone").wait_for()
+    assert visitor.violations() == []
+    page = visit("view").open("/console/agents/wire", "Wire bot")
+    page.locator(".item", has_text="wire.send").get_by_text("cannot be undone").wait_for()
+    assert admin.delete(f"/v1/agents/{agent}").status_code == 204
+    assert admin.delete("/v1/catalog/tool/wire.send").status_code == 204
+
+
 def test_mine_shows_what_the_visitor_may_decide(visit, scene):
     """With the names of agent and policy, which the scope `approve` suffices to see; the address keeps the choice."""
     agent = scene.tenant.new_agent(name="Travel bot")["id"]

@@ -103,6 +103,14 @@ def test_a_message_reads_well():
     assert link["elements"][0]["url"] == f"{CONSOLE}/approvals/{APPROVAL_ID}"
 
 
+def test_a_message_says_what_cannot_be_undone():
+    """If a person said so of the tool; otherwise it says nothing of it."""
+    facts = ["".join(each["text"] for each in message({}, consequence=said)["blocks"][1]["elements"][0]["elements"])
+             for said in ("irreversible", None)]  # fmt: skip
+    assert "\nTool: refund.create\nConsequence: cannot be undone\nReason: why\n" in facts[0]
+    assert "\nTool: refund.create\nReason: why\n" in facts[1]
+
+
 def test_a_verdict_says_what_it_is_and_how_many_more_must_approve():
     """The title is of the verdict; every reason why people were asked is there, however many there are."""
     reasons = "; ".join(f"Parameter {number} is above the maximum, which is {number * 1000}" for number in range(10))
