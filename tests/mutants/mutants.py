@@ -237,8 +237,8 @@ LUA = [
     Mutant(
         "waiting-for-nothing",
         "lua/commit_decision.lua",
-        "full, full_result ~= result and retry_us or 0",
-        "full, retry_us",
+        "full, full_result ~= result and retry_us < 2 ^ 48 and retry_us or 0",
+        "full, retry_us < 2 ^ 48 and retry_us or 0",
         "a call is not told to wait where waiting changes nothing",
     ),
     Mutant(
