@@ -145,7 +145,7 @@ class CrewModel(BaseLLM):
 
 def crew_of(model, tools):
     desk = CrewAgent(role="desk", goal="refund", backstory="a desk", llm=model, tools=tools)
-    return Crew(agents=[desk], tasks=[Task(description="refund", expected_output="a word", agent=desk)])
+    return Crew(agents=[desk], tasks=[Task(description="refund", expected_output="a word", agent=desk)], cache=True)
 
 
 class CrewAI(Driver):
