@@ -146,7 +146,7 @@ LOCK_OPTIONS = --quiet --universal --python-version 3.11 --generate-hashes --no-
 LOCK = $(BIN)/uv pip compile $(LOCK_OPTIONS)
 AS_DEV = --constraint requirements/dev.txt
 # Extras of the Python client. Some frameworks need an older mcp than others, so no environment has them all.
-NEW_MCP = agent-framework claude-agent-sdk fastmcp google-adk langchain litellm mcp openai-agents pydantic-ai
+NEW_MCP = agent-framework claude-agent-sdk fastmcp google-adk langchain litellm llama-index mcp openai-agents pydantic-ai
 OLDER_MCP = crewai strands
 
 # The two stamps are levels of one environment: tests need all that running needs.

@@ -188,6 +188,7 @@ def test_the_way_in_is_public_and_is_answered_by_the_service(replica):
         ("read only", "office-hours.html"),
         ("AutoGen", "clients/any-framework.html"),
         ("CrewAI", "clients/crewai.html"),
+        ("LlamaIndex", "clients/llama-index.html"),
         ("Cedar", "coming-from-opa-or-cedar.html"),
         ("Keycloak", "identity-providers.html"),
         ("Traefik", "forward-auth.html"),

@@ -40,14 +40,7 @@ class RemitTool(BaseTool):
             return error.for_agent()
         if not isinstance(verdict, Run):
             return verdict.text
-        try:
-            answer = self._wrapped._run(**verdict.arguments)  # noqa: SLF001 - `run` would validate anew
-            answer = asyncio.run(answer) if inspect.iscoroutine(answer) else answer
-        except Exception:
-            self._gate.ended(verdict, failed=True)
-            raise
-        self._gate.ended(verdict, answer)
-        return answer
+        return self._gate.run(verdict, self._run_wrapped)
 
     async def _arun(self, **arguments: Any) -> Any:
         try:
@@ -56,13 +49,11 @@ class RemitTool(BaseTool):
             return error.for_agent()
         if not isinstance(verdict, Run):
             return verdict.text
-        try:
-            answer = await self._wrapped._arun(**verdict.arguments)  # noqa: SLF001
-        except Exception:
-            await self._async_gate.ended(verdict, failed=True)
-            raise
-        await self._async_gate.ended(verdict, answer)
-        return answer
+        return await self._async_gate.run(verdict, lambda given: self._wrapped._arun(**given))  # noqa: SLF001
+
+    def _run_wrapped(self, given: dict[str, Any]) -> Any:
+        answer = self._wrapped._run(**given)  # noqa: SLF001 - `run` would validate anew
+        return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
 
 
 def _never(_arguments: Any = None, _result: Any = None) -> bool:

@@ -39,7 +39,14 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool as langchain_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
+from llama_index.core.base.llms.types import ChatResponse as LlamaResponse
+from llama_index.core.llms.llm import ToolSelection
+from llama_index.core.llms.mock import MockLLM
+from llama_index.core.tools import FunctionTool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from pydantic import Field
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import (
     ApprovalRequired,
@@ -56,6 +63,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from remit_client.agent_framework import RemitMiddleware as RemitFunctionMiddleware
 from remit_client.google_adk import RemitPlugin
 from remit_client.langchain import RemitMiddleware
+from remit_client.llama_index import RemitTool
 from remit_client.openai_agents import RemitGuardrail
 from remit_client.pydantic_ai import RemitToolset
 
@@ -451,4 +459,56 @@ class AgentFramework(Driver):
         self.said = str(results[-1].result) if results else ""
 
 
-DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic, Adk, AgentFramework]
+class LlamaModel(MockLLM):
+    """Makes the calls of one answer after the other. read: what it has read of its last call."""
+
+    calls: list = Field(default_factory=list)
+    read: str = ""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = list(calls)
+
+    @property
+    def metadata(self):
+        return LLMMetadata(is_function_calling_model=True)
+
+    async def achat_with_tools(self, tools, chat_history=None, **kwargs):
+        results = [each.content for each in chat_history if each.role == "tool"]
+        self.read = results[-1] if results else ""
+        return LlamaResponse(message=ChatMessage("done", role="assistant"))
+
+    def get_tool_calls_from_response(self, response, **kwargs):
+        asked = self.calls.pop(0) if self.calls else []
+        return [ToolSelection(tool_id=call, tool_name=NAME, tool_kwargs=arguments) for call, arguments in asked]
+
+
+class LlamaIndex(Driver):
+    """A tool does not learn which call it runs for."""
+
+    COMES_BACK = False
+
+    def _make(self, remit):
+        other = self._tool_that(remit) if self._delegates else None
+        self._tool = self._tool_that(remit, other)
+
+    def _tool_that(self, remit, other=None):
+        async def refund_create(amount: int) -> str:
+            """Pay back."""
+            if other is not None:
+                await self._run(other)
+            self.ran.append(amount)
+            return "paid"
+
+        return RemitTool(FunctionTool.from_defaults(refund_create), remit, self.agent)
+
+    async def _run(self, tool):
+        model = LlamaModel([[(call, {"amount": amount}) for call, amount in each] for each in self._calls])
+        await FunctionAgent(tools=[tool], llm=model, streaming=False).run(user_msg="refund")
+        return model.read
+
+    async def start(self):
+        self.said = await self._run(self._tool)
+
+
+DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic, Adk, AgentFramework, LlamaIndex]

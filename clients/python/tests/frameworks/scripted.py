@@ -191,6 +191,24 @@ async def agent_framework(remit, agent, ran, **options):
     return said.messages[-2].contents[0].result
 
 
+async def llama_index(remit, agent, ran, **options):
+    from drivers import LlamaModel
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.core.tools import FunctionTool
+
+    from remit_client.llama_index import RemitTool
+
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    model = LlamaModel(calls=[[("c1", PARAMETERS)]])
+    tool = RemitTool(FunctionTool.from_defaults(refund_create), remit, agent, **options)
+    await FunctionAgent(tools=[tool], llm=model, streaming=False).run(user_msg="refund")
+    return model.read
+
+
 def fastmcp_server(remit, agent, ran, **options):
     from fastmcp import FastMCP
 
@@ -324,4 +342,4 @@ else:
         google_adk,
         agent_framework,
     ]
-    ANSWERING = [fastmcp, litellm, claude_hook, claude_can_use_tool]
+    ANSWERING = [llama_index, fastmcp, litellm, claude_hook, claude_can_use_tool]

@@ -73,6 +73,25 @@ async def agent_framework(remit, given, ran, **options):
     await RemitMiddleware(remit, "desk", **options).process(context, tool)
 
 
+def llama_tool(remit, ran, **options):
+    from llama_index.core.tools import FunctionTool
+
+    from remit_client.llama_index import RemitTool
+
+    def tool(**given):
+        ran.append(given)
+
+    return RemitTool(FunctionTool.from_defaults(tool, name=NAME), remit, "desk", **options)
+
+
+async def llama_index(remit, given, ran, **options):
+    await llama_tool(remit, ran, **options).acall(**given)
+
+
+async def llama_index_sync(remit, given, ran, **options):
+    llama_tool(remit, ran, **options).call(**given)
+
+
 async def strands(remit, given, ran, **options):
     from strands.hooks import BeforeToolCallEvent
 
@@ -112,9 +131,18 @@ async def crewai_sync(remit, given, ran, **options):
     RemitTool(crewai_tool(ran), remit, "desk", **options).run(**given)
 
 
-ADAPTERS = (
-    [strands, crewai, crewai_sync] if OLDER_MCP else [langchain, langchain_sync, pydantic_ai, agent_framework, fastmcp]
-)
+if OLDER_MCP:
+    ADAPTERS = [strands, crewai, crewai_sync]
+else:
+    ADAPTERS = [
+        langchain,
+        langchain_sync,
+        pydantic_ai,
+        agent_framework,
+        llama_index,
+        llama_index_sync,
+        fastmcp,
+    ]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.__name__)

@@ -13,6 +13,7 @@ PAGES = [
     "google-adk.md",
     "langchain.md",
     "litellm.md",
+    "llama-index.md",
     "mcp.md",
     "openai-agents.md",
     "pydantic-ai.md",
