@@ -3,13 +3,29 @@
 import os
 from pathlib import Path
 
+import pytest
 from scripted import OLDER_MCP
 
+from remit_client import Remit, calls
+
 os.environ["CREWAI_DISABLE_TELEMETRY"] = "true"  # read when crewai is imported
-IN_BOTH = {"test_adapted_calls.py", "test_adapters.py", "test_framework_pages.py", "test_judged_once.py"}
+IN_BOTH = {
+    "test_adapted_calls.py",
+    "test_adapters.py",
+    "test_framework_pages.py",
+    "test_histories.py",
+    "test_judged_once.py",
+}
 NEEDING_AN_OLDER_MCP = {"test_crewai.py", "test_strands.py"}
 collect_ignore = [
     path.name
     for path in Path(__file__).parent.glob("test_*.py")
     if path.name not in IN_BOTH and (path.name in NEEDING_AN_OLDER_MCP) != OLDER_MCP
 ]
+
+
+@pytest.fixture(scope="module")
+def person(service, admin):
+    """A client that decides approvals."""
+    with Remit(service.url, admin.send(calls.create_api_key("Eve", ["approve"])).key, timeout=20) as remit:
+        yield remit

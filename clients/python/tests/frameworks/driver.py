@@ -1,7 +1,8 @@
 """What plays a row of clients/adapters.json: one driver for each framework.
 
 calls: what the model calls in each of its answers. ran: what the tool ran with. said: what the model has read of its
-last call. `start`, `resume`, `refuse`, `amend`, `again` and `restart` are the steps of that name.
+last call. waits: whether something must be answered before the run goes on. `start`, `resume`, `refuse`, `amend`,
+`again` and `restart` are the steps of that name.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ class Driver:
         self._pauses, self._delegates = pauses, delegates
         self.ran, self.said = [], ""
         self.restart()
+
+    @property
+    def waits(self):
+        return bool(self._waiting)
 
     def restart(self):
         """Make everything anew, but for what the framework saves."""

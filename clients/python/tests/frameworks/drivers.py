@@ -118,11 +118,16 @@ class LangGraph(Driver):
     async def start(self):
         await self._go({"messages": ["refund"]})
 
-    async def resume(self):
-        await self._go(Command(resume=True))
+    @property
+    def waits(self):
+        return bool(self._graph.get_state(THREAD).interrupts)
+
+    async def resume(self, answer=True, at=THREAD):
+        waiting = self._graph.get_state(at).interrupts
+        await self._go(Command(resume={each.id: answer for each in waiting}), at)
 
     async def refuse(self):
-        await self._go(Command(resume=False))
+        await self.resume("no")
 
     async def amend(self):
         message = self._graph.get_state(THREAD).values["messages"][-1]
@@ -136,7 +141,7 @@ class LangGraph(Driver):
     async def again(self):
         """From the checkpoint before the last answer to a pause, or before the tool."""
         before = next(each for each in self._graph.get_state_history(THREAD) if "tools" in each.next)
-        await self._go(Command(resume=True) if before.interrupts else None, before.config)
+        await (self.resume(at=before.config) if before.interrupts else self._go(None, before.config))
 
     async def _go(self, given, config=THREAD):
         self._keep(await self._graph.ainvoke(given, config))
@@ -228,6 +233,7 @@ class OpenAI(Driver):
 
     async def _go(self, given):
         said = await Runner.run(self._desk, given)
+        self._waiting = said.interruptions
         self._saved = said.to_state().to_string()
         self.said = str(said.final_output)
 

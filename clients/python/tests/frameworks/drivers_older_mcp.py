@@ -89,9 +89,12 @@ class Strands(Driver):
     async def start(self):
         await self._go("refund")
 
+    @property
+    def _waiting(self):
+        return [each for each in self._desk._interrupt_state.interrupts.values() if each.response is None]
+
     async def resume(self, answer="yes"):
-        waiting = [each for each in self._desk._interrupt_state.interrupts.values() if each.response is None]
-        await self._go([{"interruptResponse": {"interruptId": each.id, "response": answer}} for each in waiting])
+        await self._go([{"interruptResponse": {"interruptId": each.id, "response": answer}} for each in self._waiting])
 
     async def refuse(self):
         await self.resume("no")
