@@ -104,7 +104,7 @@ class Visitor:
 
     def __init__(self, context, base_url, shared):
         self.context, self.base_url, self._shared = context, base_url, shared
-        self.faults, self.requests, self._pages = [], [], []
+        self.faults, self.requests, self.queries, self._pages = [], [], [], []
         self.page = self.new_page()
 
     def new_page(self):
@@ -121,7 +121,9 @@ class Visitor:
             self.faults.append(f"{message.type}: {message.text} {message.location['url']}")
 
     def _requested(self, request):
-        self.requests.append((request.method, urlsplit(request.url).path))
+        asked = urlsplit(request.url)
+        self.requests.append((request.method, asked.path))
+        self.queries.append((asked.path, asked.query))
         if not request.url.startswith((self.base_url, "data:")):
             self.faults.append(f"a request to {request.url}")
 

@@ -18,6 +18,9 @@ const MOST = 10_000;
 /** How many are kept that wait no longer: those of which something was heard last. */
 export const KEPT = 500;
 
+const LOCK = "remit.approvals";
+/** How long the stream has until what waits is read without it. */
+const OPEN_MS = 1000;
 let [asked, told] = [0, 0];
 
 /** @param {Map<string, Approval>} known */
@@ -74,7 +77,14 @@ export function watchApprovals() {
     if (data === "read") readPending();
     else noteApproval(parse(data));
   };
-  readPending();
+  // Whoever follows the stream reads what waits as soon as it is open, and tells the others. If another tab follows it, or if it
+  // does not open, what waits is read without it.
+  const before = asked;
+  const read = () => {
+    if (!stop.signal.aborted && asked === before) readPending();
+  };
+  navigator.locks.query().then(({ held }) => held?.some((each) => each.name === LOCK) && read());
+  setTimeout(read, OPEN_MS);
   whileShown(
     stop.signal,
     async (signal, after) => {
@@ -82,7 +92,7 @@ export function watchApprovals() {
         readPending();
         tabs.postMessage("read");
       };
-      return navigator.locks.request("remit.approvals", { signal }, () =>
+      return navigator.locks.request(LOCK, { signal }, () =>
         events("/v1/approvals/stream", {
           signal,
           after,

@@ -7,7 +7,7 @@ import { absolute } from "../time.js";
 import { param, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Action } from "./action.js";
-import { ChangeList } from "./changes.js";
+import { ChangeList } from "./change_list.js";
 import { Problem, Skeleton } from "./loading.js";
 import { useRead } from "./read.js";
 import { Pill } from "./text.js";

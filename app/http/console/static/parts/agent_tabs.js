@@ -24,7 +24,7 @@ export function AgentTools({ agent }) {
   );
   const [text, setText] = useState("");
   if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
-  if (!read.data) return html`<${Skeleton} />`;
+  if (!read.data || !(tools.all || tools.error)) return html`<${Skeleton} />`;
   if (!read.data.length)
     return html`<${Empty} icon="catalog" title="No tool is known yet"><p>Import the answer of an MCP server's <code>tools/list</code> in the <a href=${to("catalog")}>catalogue</a>, or let the agent ask for a call.</p>${policies.all && !governing(agent.id, agent.groups).length && html`<p>No policy governs this agent, so every call is denied. <a href=${to("policies/new", { agent: agent.id })}>Write its first policy</a></p>`}<//>`;
   const shown = read.data.filter((each) => each.name.toLowerCase().includes(text.toLowerCase()));

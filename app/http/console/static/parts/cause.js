@@ -7,7 +7,7 @@ import { lacks } from "../session.js";
 import { moment } from "../time.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
-import { ChangeList } from "./changes.js";
+import { ChangeList } from "./change_list.js";
 import { Confirm } from "./confirm.js";
 import { Problem } from "./loading.js";
 import { PolicyDiff } from "./policy_diff.js";

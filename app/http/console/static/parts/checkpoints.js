@@ -44,7 +44,7 @@ function One({ title, path, things }) {
   if (found.error instanceof Refused && found.error.status === 404)
     return html`<p><b>${title}</b>: <span class="muted">no checkpoint is signed yet. The compactor signs with the key in <code>REMIT_CHECKPOINT_KEY_FILE</code>.</span></p>`;
   if (found.error) return html`<${Problem} error=${found.error} retry=${found.reload} />`;
-  if (!found.data) return null;
+  if (!found.data) return html`<p class="unready"></p>`;
   const { origin, size, root, signatures } = read(found.data);
   return html`<h3>${title}</h3><dl class="facts"><dt>Covers</dt><dd>${size.toLocaleString("en")} ${things}</dd><dt>Log</dt><dd><code><${Text} value=${origin} /></code></dd><dt>Root</dt><dd><code>${root}</code></dd>
       ${signatures.map((each) => html`<dt>${each.at ? "Witnessed" : "Signed"}</dt><dd><${Pill} is="intact" word=${each.at ? "witness" : "signature"} /> <code><${Text} value=${each.name} /></code> ${each.at && html`<span class="muted"><${Time} at=${each.at} /></span>`}</dd>`)}</dl>

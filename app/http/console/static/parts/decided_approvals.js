@@ -1,8 +1,7 @@
-// Approvals that do not wait any more, and how long people took.
-import { all, get } from "../api.js";
+// Approvals that do not wait any more.
+import { all } from "../api.js";
 import { approvals } from "../approvals_feed.js";
 import { agents } from "../names.js";
-import { duration } from "../time.js";
 import { param, setParams } from "../url.js";
 import { html } from "../vendor/preact.js";
 import { ApprovalCard } from "./approval_card.js";
@@ -31,24 +30,4 @@ export function History({ status }) {
           ? html`<${Empty} title=${agent || tool ? "Nothing matches" : `None is ${status}`} icon="approvals" />`
           : html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} withdraws />`)}</div>`
     }`;
-}
-
-/** The median of the time from the request to the decision, of the latest that people have decided. */
-export function DecidedWithin() {
-  const read = useRead(
-    "decided within",
-    async (signal) =>
-      /** @type {Approval[]} */ (
-        (await get("/v1/approvals", { status: "approved,denied,consumed", limit: 50 }, signal)).data
-      ),
-  );
-  const seconds = (read.data ?? [])
-    .flatMap((each) => {
-      const last = each.approvals.at(-1);
-      return last ? [(Date.parse(last.at) - Date.parse(each.createdAt)) / 1000] : [];
-    })
-    .sort((a, b) => a - b);
-  if (!seconds.length) return null;
-  const median = duration(seconds[Math.floor((seconds.length - 1) / 2)]);
-  return html`<p class="muted small">${seconds.length === 1 ? `The latest was decided within ${median}.` : `Half of the latest ${seconds.length} were decided within ${median}.`}</p>`;
 }

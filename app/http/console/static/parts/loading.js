@@ -4,9 +4,10 @@ import { Icon } from "../icons.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Text } from "./text.js";
 
-/** A part that is loaded when it is first shown. load: imports the module that exports `name`. instead: shown until then.
- * @param {{load: () => Promise<any>, name: string, instead?: any, [prop: string]: any}} props */
-export function Later({ load, name, instead = null, ...props }) {
+/** A part that is loaded when it is first shown. load: imports the module that exports `name`. instead: shown until then. waits: what
+ * follows is not shown until then.
+ * @param {{load: () => Promise<any>, name: string, instead?: any, waits?: boolean, [prop: string]: any}} props */
+export function Later({ load, name, instead = null, waits = false, ...props }) {
   const [part, setPart] = useState(/** @type {Function | null | false} */ (null));
   useEffect(() => {
     load().then(
@@ -17,7 +18,9 @@ export function Later({ load, name, instead = null, ...props }) {
   if (part) return html`<${part} ...${props} />`;
   return part === false && !instead
     ? html`<p class="alert" role="alert">This part of the console could not be loaded. If the service was updated, load the page again.</p>`
-    : instead;
+    : waits
+      ? html`<div class="unready"></div>`
+      : instead;
 }
 
 /** What went wrong, in a sentence; what support needs to find it follows. @param {{error: unknown, retry?: () => void}} props */

@@ -5,7 +5,7 @@ import { AgentName } from "../names.js";
 import { can } from "../session.js";
 import { moment } from "../time.js";
 import { go, param, setParams, to } from "../url.js";
-import { html } from "../vendor/preact.js";
+import { html, useRef } from "../vendor/preact.js";
 import { Chart } from "./chart.js";
 import { Problem, Skeleton } from "./loading.js";
 import { useRead } from "./read.js";
@@ -41,7 +41,10 @@ export function Traffic() {
     );
   const sum = (/** @type {string} */ result) =>
     (read.data?.by[result] ?? []).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0);
-  return html`<section class="card stack"><header class="line"><h2>Decisions</h2>${read.data && RESULTS.map((each) => html`<span class="number"><i class=${`dot ${each}`}></i> <b>${sum(each).toLocaleString("en")}</b> <span class="muted">${each}</span></span>`)}<span class="spring"></span>
+  // Once it has been there, a choice of another span hides nothing.
+  const settled = useRef(false);
+  settled.current ||= Boolean(read.error || (read.data && (excess.data || excess.error)));
+  return html`<section class=${`card stack${settled.current ? "" : " unready"}`}><header class="line"><h2>Decisions</h2>${read.data && RESULTS.map((each) => html`<span class="number"><i class=${`dot ${each}`}></i> <b>${sum(each).toLocaleString("en")}</b> <span class="muted">${each}</span></span>`)}<span class="spring"></span>
       <div class="switch" role="group" aria-label="Span"><button type="button" aria-pressed=${days === 1} onClick=${() => setParams({ span: null })}>24 h</button><button type="button" aria-pressed=${days === 30} onClick=${() => setParams({ span: "30d" })}>30 d</button></div></header>
     <${Problem} error=${read.error} />
     ${read.data ? html`<${Chart} times=${times} step=${step} label=${`Decisions in the last ${days === 30 ? "30 days" : "24 hours"}`} series=${RESULTS.map((name) => ({ name, values: read.data?.by[name] ?? [] }))} ticks=${ticks.data ?? []} pick=${pick} />` : read.slow && html`<${Skeleton} />`}</section>

@@ -76,7 +76,7 @@ function Many() {
               ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
               : html`<div class="cards">${blocks.map(({ key, together, list }) => (together ? html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} />` : html`<${ApprovalCard} key=${key} approval=${list[0]} />`))}</div>`
     }
-    <${Later} load=${decided} name="DecidedWithin" /></div>`;
+    <${Later} load=${() => import("../parts/decided_within.js")} name="DecidedWithin" /></div>`;
 }
 
 /** Calls of one plan, calls of one agent's session that came together, or one call by itself.

@@ -2,7 +2,8 @@
 import "../styles.js";
 import { get } from "../api.js";
 import { Action } from "../parts/action.js";
-import { ChangeList, TYPES } from "../parts/changes.js";
+import { ChangeList } from "../parts/change_list.js";
+import { TYPES } from "../parts/changes.js";
 import { Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { param, setParams } from "../url.js";

@@ -20,7 +20,7 @@ export function Screen() {
   const data = status.data;
   return html`<div class="page"><div class="head"><h1>Log</h1><p class="lead">Every answer has an entry, sealed into segments that form a chain. Entries are numbered without a gap, so none can go missing unnoticed.</p></div>
     <${Problem} error=${!data && status.error} retry=${status.reload} />
-    ${data ? html`<${Chain} status=${data} />` : status.slow && html`<${Skeleton} rows=${4} />`}
+    ${data ? html`<${Chain} status=${data} />` : !status.error && html`<div class="unready">${status.slow && html`<${Skeleton} rows=${4} />`}</div>`}
     ${data?.forks.map((/** @type {Fork} */ fork) => html`<${Forked} fork=${fork} key=${fork.tree} />`)}
     <${Verify} total=${data?.lastSequence ?? 0} />
     <${Checkpoints} />

@@ -26,9 +26,9 @@ export function Screen() {
   );
   const isNew = agents.all?.size === 0 || policies.all?.size === 0 || first.data === 0;
   return html`<div class="page"><div class="head"><h1>Overview</h1></div>
-    <${Later} load=${() => import("../parts/stops.js")} name="Stops" /><${Health} />
+    <${Later} load=${() => import("../parts/stops.js")} name="Stops" waits /><${Health} />
     ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${Boolean(first.data)} again=${first.reload} />`}
-    ${can("read", "audit") && !isNew && html`<${Later} load=${() => traffic} name="Traffic" />`}
+    ${can("read", "audit") && !isNew && html`<${Later} load=${() => traffic} name="Traffic" waits />`}
     <div class="three"><${Waiting} /><${Shadows} /><${Inactive} /></div>
     ${can("audit") && html`<${Later} load=${() => import("../parts/changes.js")} name="Latest" />`}</div>`;
 }
@@ -62,7 +62,8 @@ function Health() {
     !log.data?.forks.length &&
     lag < 60 &&
     !parked;
-  return html`<section class=${`health ${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
+  const known = [ready, log, hooks].every((each) => each.data !== undefined || each.error !== undefined);
+  return html`<section class=${`health ${known ? "" : "unready "}${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
     <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? (log.data && !Number(log.data.lastSequence) ? "Ready to decide." : "Decisions are being made.") : "Decisions are being refused."}</b>
     ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
     ${Number(log.data?.lastSequence) > 0 && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
@@ -77,14 +78,14 @@ function Waiting() {
   const pending = [...approvals.value.values()]
     .filter((each) => each.status === "pending")
     .sort((a, b) => a.createdAt.localeCompare(b.createdAt));
-  return html`<section class="card"><h2><a href=${to("approvals")}>Approvals</a></h2>${
+  return html`<section class=${`card${approvalsRead.value || approvalsError.value ? "" : " unready"}`}><h2><a href=${to("approvals")}>Approvals</a></h2>${
     !approvalsRead.value
       ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />`
       : pendingCount.value === 0
         ? html`<p class="muted">Nothing waits for a person.</p>`
         : html`<p class="big number">${pendingCount.value}</p><p class="muted">${pendingCount.value === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(pending[0].createdAt)) / 1000))}</p>
       <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`
-  }<${Later} load=${() => import("../parts/decided_approvals.js")} name="DecidedWithin" /></section>`;
+  }<${Later} load=${() => import("../parts/decided_within.js")} name="DecidedWithin" waits /></section>`;
 }
 
 function Shadows() {
@@ -99,7 +100,8 @@ function Shadows() {
     ),
   );
   if (!can("read", "policies")) return null;
-  return html`<section class="card"><h2><a href=${to("policies")}>Shadow policies</a></h2>${read.error && html`<${Problem} error=${read.error} />`}${
+  const known = policies.error || read.error || (policies.all && read.data);
+  return html`<section class=${`card${known ? "" : " unready"}`}><h2><a href=${to("policies")}>Shadow policies</a></h2>${read.error && html`<${Problem} error=${read.error} />`}${
     !policies.all
       ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />`
       : !shadows.length
@@ -111,7 +113,7 @@ function Shadows() {
 function Inactive() {
   const found = [...(agents.all?.values() ?? [])].filter((each) => each.status !== "active");
   if (!can("read", "policies")) return null;
-  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${
+  return html`<section class=${`card${agents.all || agents.error ? "" : " unready"}`}><h2><a href=${to("agents")}>Agents</a></h2>${
     !agents.all
       ? html`<${Problem} error=${agents.error} retry=${agents.refresh} />`
       : !found.length
