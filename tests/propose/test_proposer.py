@@ -197,6 +197,33 @@ def test_names_that_too_few_users_gave_ask_at_every_depth():
     assert results == [Result.ALLOWED, *[Result.ESCALATED] * len(further)]
 
 
+def test_a_parameter_that_too_few_users_left_out_must_be_given():
+    """Two attackers who leave it out do not make it optional."""
+    attacks = [observed("change", {}, f"attacker {number}", number=100 + number) for number in range(2)]
+    honest = by_users("change", {"order": "A-1"}, 6)
+    proposed = propose([*honest, *attacks], MARKED)
+    assert judged(proposed, observed("change", {}, "u1"), honest[1]) == [Result.ESCALATED, Result.ALLOWED]
+    assert judged(propose([*honest, *attacks, observed("change", {}, "u9", number=200)], MARKED), attacks[0]) == [
+        Result.ALLOWED
+    ]
+
+
+def test_what_nearly_all_looked_up_first_must_come_first():
+    """Two attackers who do not look it up change nothing; three users who do not make it needless."""
+    honest = [
+        observed(tool, {}, f"u{number}", number=10 * number + at)
+        for number in range(6)
+        for at, tool in enumerate(["read", "change"])
+    ]
+    attacks = [observed("change", {}, f"attacker {number}", number=100 + number) for number in range(3)]
+    hasty, lookup, patient = (
+        observed(tool, {}, "new", number=200 + at) for at, tool in enumerate(["change", "read", "change"])
+    )
+    two, three = (propose([*honest, *attacks[:count]], MARKED) for count in (2, 3))
+    assert judged(two, hasty, lookup, patient) == [Result.ESCALATED, Result.ALLOWED, Result.ALLOWED]
+    assert judged(three, hasty) == [Result.ALLOWED]
+
+
 def test_as_many_attackers_as_are_needed_are_shown_with_their_entries():
     """Support is no proof. What they widened names their entries, so that who reviews it sees them."""
     attacks = [
