@@ -37,6 +37,7 @@ RUN_BY = {
     "docs/keyspace.md": "tests/contracts/test_keyspace.py",
     "docs/language.md": "tests/pdp/test_language_page.py",
     "docs/lost-at-restart.md": "tests/faults/test_lost_at_restart.py",
+    "docs/mcp-gateways.md": "tests/authzen/test_mcp_gateways.py",
     "docs/names.md": "tests/readme/test_pages.py",
     "docs/office-hours.md": "tests/readme/test_pages.py",
     "docs/operations.md": "tests/contracts/test_operations_page.py",
