@@ -1,59 +1,113 @@
-"""The processes that `remit serve` starts: replicas on their sockets, and the compactor."""
+"""The processes that `remit serve` forks, replicas on their sockets and the compactor: they share what it loaded."""
 
+import contextlib
+import ctypes
+import gc
 import logging
 import os
+import signal
 import socket
-import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Self
 
+from msgspec.structs import replace
+
+from app.http.routes import prepare_pages
+from app.runtime.gc_freeze import freeze_heap
 from app.runtime.metrics import ROW_BYTES
 from app.serve.embedded_store import die_with_parent
+from app.serve.jobs import run_background
+from app.serve.worker import DRAIN_SECONDS, serve_replica
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
-DRAIN_SECONDS = 20
-"""The time that requests under way may take once a replica has been told to stop."""
 _RESPAWN_SECONDS = 1.0
 _KILL_SECONDS = DRAIN_SECONDS + 5.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_PR_SET_NAME = 15
 
 
 class Child:
-    """A process that is kept running.
+    """A process that is kept running: a fork in which `run` is called, until it returns.
 
-    command: arguments of the Python interpreter, which imports nothing from the current folder. descriptors: what it
-    inherits.
+    name: as messages say it; `ps` shows it after "remit-", in 15 letters. keeps: the descriptors that it has of this
+    process, besides the standard three. returncode: its exit code, or minus the signal that ended it; None while it
+    runs.
     """
 
-    def __init__(self, name: str, command: Sequence[str], env: dict[str, str], descriptors: Sequence[int]) -> None:
+    def __init__(self, name: str, run: Callable[[], None], keeps: Sequence[int] = ()) -> None:
         self.name = name
-        self._command = [sys.executable, "-P", *command]
-        self._env = env
-        self._descriptors = descriptors
+        self._run = run
+        self._keeps = keeps
         self.start()
 
     def start(self) -> None:
-        """Start the process; it ends when this one does."""
-        self.process = subprocess.Popen(  # noqa: S603 - our own module
-            self._command,
-            env=self._env,
-            start_new_session=True,  # Ctrl-C goes to the supervisor, which stops the children in order
-            pass_fds=self._descriptors,
-            preexec_fn=die_with_parent(),
-        )
+        """Start the process; it ends when this one does. No thread may run in this one. Raises OSError."""
+        _flush()
+        arrange = die_with_parent()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                self._be(arrange)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.returncode: int | None = None
         self._born = time.monotonic()
 
+    def _be(self, arrange: Callable[[], None]) -> None:
+        """Be the child, to its end: nothing of what this process has begun is its own to finish."""
+        code = 1
+        try:
+            arrange()
+            os.setsid()  # Ctrl-C goes to the supervisor, which stops the children in order
+            _close_all_but(self._keeps)
+            if sys.platform == "linux":
+                ctypes.CDLL(None).prctl(_PR_SET_NAME, f"remit-{self.name.replace(' ', '')}".encode())
+            for number in _SIGNALS:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            self._run()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:  # noqa: BLE001 - as the interpreter does
+            traceback.print_exc()
+        finally:
+            _flush()
+            os._exit(code)
+
+    def poll(self) -> int | None:
+        """Its exit code, or minus the signal that ended it; None while it runs."""
+        return self._reap(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        """The same, once it has ended."""
+        return self._reap(0)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _reap(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
     def keep(self) -> None:
-        """Restart the process if it has died, at most once a second."""
-        if self.process.poll() is not None and time.monotonic() - self._born >= _RESPAWN_SECONDS:
-            log.error(
-                "%s (pid %s) ended with %s; starting another", self.name, self.process.pid, self.process.returncode
-            )
+        """Start the process again if it has died, at most once a second."""
+        if self.poll() is not None and time.monotonic() - self._born >= _RESPAWN_SECONDS:
+            log.error("%s (pid %s) ended with %s; starting another", self.name, self.pid, self.returncode)
             try:
                 self.start()
-            except (OSError, subprocess.SubprocessError) as error:
+            except OSError as error:
                 self._born = time.monotonic()
                 log.error("%s cannot be started: %s; trying again", self.name, error)  # noqa: TRY400 - a sentence says it
 
@@ -68,23 +122,22 @@ class Children:
 
     def __init__(self, settings: Settings, listeners: Sequence[socket.socket], unix: socket.socket | None) -> None:
         self._listeners = listeners
-        shared = () if unix is None else (unix.fileno(),)
-        env = dict(os.environ) | {"REMIT_REDIS_URL": settings.redis_url or ""}
-        if settings.secret is not None:
-            env["REMIT_SECRET"] = settings.secret
         rows = 2 * len(listeners)  # a replica is two processes
         self._shared = os.memfd_create("remit-metrics")
         os.ftruncate(self._shared, rows * ROW_BYTES)
-        self._replicas = [
-            Child(
-                f"replica {place + 1}",
-                ("-m", "app.serve.worker", *map(str, (listener.fileno(), self._shared, rows, 2 * place, *shared))),
-                env,
-                (listener.fileno(), self._shared, *shared),
-            )
-            for place, listener in enumerate(listeners)
-        ]
-        self._compactors = [Child("compactor", ("-m", "app.cli", "compact"), env, ())] if settings.compact else []
+        settings = replace(settings, bootstrap_key=None)  # which is stored by now
+        # What all need is made once, and then not written to, so that its memory stays shared.
+        prepare_pages()
+        freeze_heap()
+        gc.enable()
+        self._replicas = []
+        for place, listener in enumerate(listeners):
+            sockets = [listener] if unix is None else [listener, unix]
+            run = partial(serve_replica, settings, sockets, self._shared, rows, 2 * place)
+            keeps = [self._shared, *(each.fileno() for each in sockets)]
+            self._replicas.append(Child(f"replica {place + 1}", run, keeps))
+        compacts = settings.compact
+        self._compactors = [Child("compactor", partial(run_background, settings))] if compacts else []
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +148,7 @@ class Children:
 
     def dead(self) -> list[str]:
         """Names of the children that have ended."""
-        return [child.name for child in self._all() if child.process.poll() is not None]
+        return [child.name for child in self._all() if child.poll() is not None]
 
     def keep(self) -> None:
         """Restart children that have died."""
@@ -110,7 +163,7 @@ class Children:
         for listener in self._listeners:
             listener.close()
         groups = (self._replicas, self._compactors)
-        ended = [_end([child for child in group if child.process.poll() is None], hurry) for group in groups]
+        ended = [_end([child for child in group if child.poll() is None], hurry) for group in groups]
         return all(ended)
 
     def _all(self) -> list[Child]:
@@ -120,13 +173,27 @@ class Children:
 def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> bool:
     """End the children; return True if they ended by themselves, and well."""
     for child in children:
-        child.process.terminate()
+        child.send(signal.SIGTERM)
     deadline = time.monotonic() + _KILL_SECONDS
-    while any(child.process.poll() is None for child in children) and time.monotonic() < deadline and not hurry():
+    while any(child.poll() is None for child in children) and time.monotonic() < deadline and not hurry():
         time.sleep(0.02)
-    left = [child for child in children if child.process.poll() is None]
+    left = [child for child in children if child.poll() is None]
     for child in left:
-        log.error("%s (pid %s) had to be killed", child.name, child.process.pid)
-        child.process.kill()
-        child.process.wait()
-    return not left and all(child.process.returncode == 0 for child in children)
+        log.error("%s (pid %s) had to be killed", child.name, child.pid)
+        child.send(signal.SIGKILL)
+        child.wait()
+    return not left and all(child.returncode == 0 for child in children)
+
+
+def _flush() -> None:
+    """Write what is buffered, which the other process of a fork would write once more."""
+    for each in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # the terminal may be closed
+            each.flush()
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    before = 2
+    for each in [*sorted(kept), os.sysconf("SC_OPEN_MAX")]:
+        os.closerange(before + 1, each)
+        before = each

@@ -1,14 +1,11 @@
 """One replica: two processes, its lanes (`app/runtime/lanes/lane.py`), that serve a socket passed to it.
 
-Called by the supervisor as `app.serve.worker <socket> <metrics> <rows> <row>`: descriptors of the listening socket and
-of the metrics' shared memory, the number of rows in that, and the first of this replica's two rows. What it loads is
-shared by both lanes, which are forked from it.
+Called in a fork of the supervisor. The lanes are forked from it, too.
 """
 
 import asyncio
 import contextlib
 import gc
-import os
 import resource
 import socket
 import sys
@@ -16,7 +13,6 @@ from collections.abc import Callable
 from functools import partial
 
 import uvicorn
-from msgspec.structs import replace
 
 from app.http.protocol.connection import ClientConnection
 from app.http.protocol.connections import Connections
@@ -27,9 +23,7 @@ from app.runtime.lanes.forks import forked
 from app.runtime.lanes.heartbeats import Heartbeats
 from app.runtime.lanes.lane import Lane, MovedConnection
 from app.runtime.lanes.scheduling import let_others_go_first, take_short_turns
-from app.runtime.logs import configure_logging
 from app.runtime.metrics import Metrics
-from app.serve.children import DRAIN_SECONDS
 from app.serve.listeners import BACKLOG, accept_again, drain_accept_queue, is_open
 from app.serve.tracing import traced
 from app.settings import Settings
@@ -40,6 +34,8 @@ ms, the loop would wait that long at each wake-up, several times per decision.
 """
 
 
+DRAIN_SECONDS = 20
+"""The time that requests under way may take once a replica has been told to stop."""
 LANES = ("remit-fast", "remit-slow")
 """The names of the two processes, as `ps` and `top` show them."""
 
@@ -133,12 +129,12 @@ def _open_as_many_files_as_allowed() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def main() -> None:
-    """Serve in two processes until SIGTERM; then finish every request that was accepted."""
-    number, shared, rows, row, *unix = map(int, sys.argv[1:])
-    listeners = [socket.socket(fileno=each) for each in (number, *unix)]
-    settings = replace(Settings.from_env(os.environ), bootstrap_key=None)  # the supervisor has stored it
-    configure_logging(settings.log_level, settings.log_format)
+def serve_replica(settings: Settings, listeners: list[socket.socket], shared: int, rows: int, row: int) -> None:
+    """Serve in two processes until SIGTERM; then finish every request that was accepted.
+
+    listeners: the replica's own socket, and one that all replicas share, if there is one. shared: the descriptor of the
+    metrics' memory, which has so many rows. row: the first of this replica's two.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     _open_as_many_files_as_allowed()
     metrics = Metrics(shared, rows, row)
@@ -192,7 +188,3 @@ def main() -> None:
         app.state.services.streams.stopping.set()  # the services exist only once it serves
 
     Worker(config, lane, all_serve, keep_beating, end_streams).run(sockets=[] if place else listeners)
-
-
-if __name__ == "__main__":
-    main()

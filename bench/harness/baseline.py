@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from app.runtime.metrics import ROW_BYTES
 from app.serve import worker
+from app.settings import Settings
 
 EMPTY, TYPED = "/empty", "/typed"
 
@@ -94,12 +95,13 @@ def build_baseline(*_: object) -> Litestar:
 
 def main() -> None:
     """Serve the baselines as a replica serves decisions."""
-    with socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=2048) as listener:
-        memory = os.memfd_create("metrics")
-        os.ftruncate(memory, 2 * ROW_BYTES)
-        arguments = [str(number) for number in (listener.detach(), memory, 2, 0)]
-        with patch.object(worker, "create_app", build_baseline), patch.object(sys, "argv", ["worker", *arguments]):
-            worker.main()
+    memory = os.memfd_create("metrics")
+    os.ftruncate(memory, 2 * ROW_BYTES)
+    with (
+        socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=2048) as listener,
+        patch.object(worker, "create_app", build_baseline),
+    ):
+        worker.serve_replica(Settings.from_env(os.environ), [listener], memory, 2, 0)
 
 
 if __name__ == "__main__":

@@ -123,13 +123,13 @@ def test_a_command_that_talks_to_a_store_loads_no_server(loaded):
     assert not [name for name in modules if name.startswith("app.serve.worker")]
 
 
-def test_the_command_that_starts_replicas_loads_no_server():
-    """The supervisor answers no requests; its replicas are separate processes."""
+def test_the_command_that_starts_replicas_has_loaded_all_that_they_need():
+    """They are its forks: what one of them loaded itself, all would load, each time that one is replaced."""
     program = "import app.serve.supervisor, json, sys; print(json.dumps(sorted(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", program], env=clean_env(), capture_output=True, text=True, check=True)
     modules = set(json.loads(ran.stdout))
-    assert "app.serve.children" in modules
-    assert {name.split(".")[0] for name in modules} & {"litestar", "uvicorn", "httptools"} == set()
+    assert {"app.main", "app.http.protocol.connection", "app.serve.jobs"} <= modules
+    assert {"litestar", "uvicorn", "uvloop"} <= {name.split(".")[0] for name in modules}
 
 
 def test_a_command_that_is_not_there_is_a_misuse():

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from servers import free_ports
 
-from app.serve.children import DRAIN_SECONDS
+from app.serve.worker import DRAIN_SECONDS
 from app.settings import Settings, names
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import yaml
 
 from app.http.api.audit_log import VERIFY_SEGMENTS
 from app.http.routes import ENDPOINTS
-from app.serve.children import DRAIN_SECONDS
+from app.serve.worker import DRAIN_SECONDS
 from app.settings import SECRETS, Settings
 
 ROOT = Path(__file__).parents[2]

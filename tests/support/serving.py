@@ -14,7 +14,7 @@ import httpx
 from forked import Forked
 from servers import clean_env, free_port, is_ready
 
-REPLICA, STORE, COMPACTOR = "app.serve.worker", "unixsocket:", "app.cli compact"
+REPLICA, STORE, COMPACTOR = "remit-replica", "unixsocket:", "remit-compactor"
 
 
 NEW_INTERPRETER = ("-m", "app.cli")
@@ -80,7 +80,7 @@ class Service:
         return re.search(r"^admin key (svc_[0-9a-f]{32}) ", self.said, re.MULTILINE)[1]
 
     def children(self, kind: str = "") -> list[int]:
-        """Pids of the children whose command line holds `kind`."""
+        """Pids of the children whose name or command line holds `kind`."""
         return [pid for pid, command in children_of(self.process.pid).items() if kind in command]
 
     def client(self, key: str, **options) -> httpx.Client:
@@ -92,13 +92,14 @@ class Service:
 
 
 def children_of(parent: int) -> dict[int, str]:
-    """Command lines of the children of a process by pid; zombies do not count."""
+    """Names and command lines of the children of a process by pid; zombies do not count."""
     found = {}
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError, IndexError):
             state, ppid = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
             if int(ppid) == parent and state != "Z":
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found[int(folder.name)] = f"{(folder / 'comm').read_text().strip()} {command}"
     return found
 
 

@@ -1,8 +1,8 @@
 """A process that has loaded the command line and the service, and forks for each command it is asked to run.
 
-Loading takes half a second of CPU for a command and over two seconds for a replica, which is three processes, and the
-tests start hundreds. `forked.Forked` asks; a fork has the environment, folder, files, signals, command line and exit
-code that a new interpreter would have. What is loaded, and how the service starts, is tested with new interpreters.
+Loading takes half a second of CPU for a command and over a second for a service, and the tests start hundreds.
+`forked.Forked` asks; a fork has the environment, folder, files, signals, command line and exit code that a new
+interpreter would have. What is loaded, and how the service starts, is tested with new interpreters.
 
 python -P zygote.py LISTENER PADDING    descriptor of a listening socket; room for the command lines of the forks.
                                         It ends when standard input does. A fork is asked to end, by SIGTERM, when
@@ -19,7 +19,6 @@ import runpy
 import select
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -29,62 +28,14 @@ from pathlib import Path
 
 _REQUEST_BYTES = 1 << 20
 _LOADED = ("app.serve.supervisor", "app.serve.jobs", "uvicorn.lifespan.on", "uvicorn.loops.uvloop")
-_RUN = ("app.serve.worker",)
-"""What these import stays loaded; they themselves are loaded by whoever runs them."""
-_new_interpreter = subprocess.Popen
 
 
-class Child:
-    """What `subprocess.Popen` gives, as far as a supervisor asks for it."""
-
-    def __init__(self, args: list[str], pid: int) -> None:
-        self.args, self.pid, self.returncode = args, pid, None
-
-    def poll(self) -> int | None:
-        return self._reap(os.WNOHANG)
-
-    def wait(self) -> int:
-        return self._reap(0)
-
-    def terminate(self) -> None:
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def _reap(self, options: int) -> int | None:
-        if self.returncode is None:
-            pid, status = os.waitpid(self.pid, options)
-            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
-        return self.returncode
-
-
-def _popen(args, **options):
-    """`subprocess.Popen` in a fork: a Python command with nothing but these options is forked, too."""
-    plain = options.keys() <= {"env", "start_new_session", "pass_fds", "preexec_fn"}
-    if not plain or list(args[:3]) != [sys.executable, "-P", "-m"] or threading.active_count() > 1:
-        return _new_interpreter(args, **options)
-    args = [args[0], *args[2:]]  # this interpreter was started with -P
-    pid = os.fork()
-    if pid == 0:
-        _run(list(args), **options)
-    return Child(args, pid)
-
-
-def _run(args, *, env, cwd=".", start_new_session=False, pass_fds=(), preexec_fn=None):
+def _run(args, *, env, cwd="."):
     """Be a new interpreter with these arguments, in this process, to its end."""
     code = 1
     try:
         _rename(args)
-        _close_all_but({0, 1, 2, *pass_fds})
-        if start_new_session:
-            os.setsid()
-        if preexec_fn is not None:
-            preexec_fn()
+        _close_all_but({0, 1, 2})
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -92,7 +43,6 @@ def _run(args, *, env, cwd=".", start_new_session=False, pass_fds=(), preexec_fn
         os.environ.update(env)
         time.tzset()
         os.chdir(cwd)
-        subprocess.Popen = _popen if args[3:4] == ["serve"] else _new_interpreter
         if args[1] == "-m":
             sys.argv[:] = args[2:]
             runpy.run_module(args[2], run_name="__main__", alter_sys=True)
@@ -192,10 +142,8 @@ def main() -> None:
     from app.runtime.lanes import scheduling  # noqa: PLC0415
     from app.serve import jobs  # noqa: PLC0415
 
-    for each in (*_LOADED, *_RUN, *(command.partition(":")[0] for command in COMMANDS.values())):
+    for each in (*_LOADED, *(command.partition(":")[0] for command in COMMANDS.values())):
         import_module(each)
-    for each in _RUN:
-        del sys.modules[each]
     # Beside other tests no core is idle, and what gives way to others would wait for minutes. That it gives way is
     # tested with new interpreters.
     processes.lower_priority = lambda _pid: None
