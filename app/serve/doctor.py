@@ -18,13 +18,13 @@ from app.redis_client.replies import StoreAway, as_record, info_of
 from app.redis_client.scripts import SCRIPTS
 from app.store.keyspace import READINESS_PROBE, copy_of, key_pointer
 from app.store.placement import holders
-from app.store.readiness import require_ready
+from app.store.readiness import SLOW_MS, require_ready
 from app.store.workspaces import workspace_ids
 
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
 """The oldest server versions that Remit supports."""
 _CLOCK_TOLERANCE_S = 5
-_REPLIES, _FAR_MS = 5, 50.0
+_REPLIES = 5
 _FULL_SHARE = 0.8
 _POINTERS_TRIED = 256
 _MIB = 1 << 20
@@ -270,7 +270,7 @@ async def _distance(client: Client, now: Callable[[], float] = time.monotonic) -
         await client.call("PING")
         replies_ms.append((now() - asked_s) * 1_000)
     fastest_ms = min(replies_ms)
-    if fastest_ms > _FAR_MS:
+    if fastest_ms > SLOW_MS:
         sentence = (
             f"the fastest of {_REPLIES} replies took {fastest_ms:.0f} ms, and each decision waits for one; if it takes "
             "longer than REMIT_STORE_TIMEOUT_MS (250 unless set), the decision is 503: run the service near its store"

@@ -15,6 +15,8 @@ from app.store.keyspace import READINESS_PROBE, WORKSPACES
 from app.store.pointers import names_of
 
 _NEARLY_FULL = 0.9
+SLOW_MS = 50.0
+"""A reply of the store that takes longer is slow: one near the service takes a millisecond or two."""
 
 
 class Caller(Protocol):
@@ -101,6 +103,8 @@ class Readiness:
     client: the one with which everything is checked. runners: used by this lane's decisions; each has separate
     connections. require_room: raises StoreUnavailable if no workspace can take an entry; that may take many commands,
     so it is for the slow lane. now: a monotonic clock, in seconds.
+    reply_ms: how long the fastest reply to the last check took. The fastest, because others may have waited for this
+    process.
     """
 
     def __init__(
@@ -113,6 +117,7 @@ class Readiness:
     ) -> None:
         self._lane, self._client, self._runners = lane, client, runners
         self._require_room, self._now = require_room, now
+        self.reply_ms = 0.0
         self._checking: asyncio.Task[None] | None = None
         self._checked_at = self._told_at = float("-inf")
         self._told = ""
@@ -136,7 +141,12 @@ class Readiness:
         other = asyncio.ensure_future(self._ask())
         try:
             await require_ready(self._client)
-            await require_writable(self._client, *self._runners)
+            replies_s = []
+            for each in self._runners:
+                asked_s = self._now()
+                await require_writable(self._client, each)
+                replies_s.append(self._now() - asked_s)
+            self.reply_ms = 1_000 * min(replies_s, default=0)
             if self._has_slow_work:
                 await self._require_room()
             obstacle = await other

@@ -1,10 +1,15 @@
 """/livez, /readyz and /metrics: what balancers and monitors ask, without a key."""
 
+from types import SimpleNamespace
+from unittest.mock import AsyncMock
+
 import httpx
+import msgspec
 import pytest
 from servers import ADMIN_KEY, Replica, Store, wait_until_ready
 
 from app.errors import StoreUnavailable
+from app.http.api.service import PROBES
 from app.redis_client.clients import open_client
 from app.redis_client.scripts import SCRIPTS
 from app.store.keyspace import WORKSPACES
@@ -31,6 +36,19 @@ async def test_a_store_that_takes_writes_is_ready_and_nothing_is_written(own_cli
     """The probe leaves no trace in memory or on disk."""
     await require_ready(own_client)
     assert await own_client.call("DBSIZE") == 0
+
+
+@pytest.mark.parametrize(
+    ("reply_ms", "body"),
+    [
+        (50, b'{"status":"ok"}'),
+        (212.4, b'{"status":"ok","store":"slow: its fastest reply took 212 ms"}'),
+    ],
+)
+async def test_a_slow_store_is_said_and_no_reason_to_send_calls_elsewhere(reply_ms, body):
+    """It is as slow for all replicas: 200, with a word more."""
+    services = SimpleNamespace(readiness=SimpleNamespace(require=AsyncMock(), reply_ms=reply_ms))
+    assert msgspec.json.encode(await PROBES["/readyz"](services)) == body
 
 
 @pytest.mark.parametrize(

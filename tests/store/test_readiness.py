@@ -75,6 +75,20 @@ async def lanes(client, outside, monkeypatch):
         end.close()
 
 
+async def test_a_slow_store_is_ready_and_known_as_slow(lanes, outside):
+    """By the fastest of the replies that decisions would have waited for."""
+    _, mine, readiness = lanes[0]
+
+    async def late(*_):
+        outside.seconds += 0.2
+
+    await readiness.require()
+    assert readiness.reply_ms == 0
+    mine.call = late
+    await readiness.require()
+    assert readiness.reply_ms == pytest.approx(200)
+
+
 @pytest.mark.parametrize("asked", [0, 1])
 async def test_both_lanes_must_reach_the_store(lanes, asked):
     """Whichever is asked. It says which one does not."""

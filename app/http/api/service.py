@@ -6,12 +6,13 @@ They need no key. /metrics shows no names, and must not be reachable from outsid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import StoreUnavailable
 from app.http.endpoint import endpoint
 from app.replica import Services
 from app.runtime.metrics import gauge_text
+from app.store.readiness import SLOW_MS
 from app.webhooks.outbox import delivery_counts
 
 _PUBLIC: dict[str, Any] = {"tag": "Service", "scopes": ()}
@@ -61,9 +62,11 @@ class Health(Struct, frozen=True):
     """`ok`; otherwise the request is answered with an error.
 
     status: `ok`.
+    store: Only if the store is slow: how long its fastest reply took just now, for which each decision waits.
     """
 
     status: str
+    store: str | UnsetType = UNSET
 
 
 @endpoint("GET", "/livez", **_PUBLIC)
@@ -78,7 +81,9 @@ async def readyz(services: Services) -> Health:
     """Check that decisions can be made."""
     # Both lanes reach the store; it accepts writes, knows the scripts, and has room.
     await services.readiness.require()
-    return Health("ok")
+    reply_ms = services.readiness.reply_ms
+    # Not 503: the store is as slow for all replicas, and a balancer would be left with none.
+    return Health("ok", f"slow: its fastest reply took {reply_ms:.0f} ms" if reply_ms > SLOW_MS else UNSET)
 
 
 PROBES: dict[str, Callable[[Services], Awaitable[Health]]] = {"/livez": lambda _: livez.fn(), "/readyz": readyz.fn}

@@ -5032,6 +5032,8 @@ export interface components {
         Health: {
             /** @description `ok`. */
             status: string;
+            /** @description Only if the store is slow: how long its fastest reply took just now, for which each decision waits. */
+            store?: string;
         };
         /** @description A decision point's identifier and endpoints. One that is left out does not exist. */
         Metadata: {
