@@ -18,6 +18,7 @@ from app.errors import AppError
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.catalog import PutCatalog
 from app.http.api.policies import CreatePolicy, LintPolicies
+from app.http.api.policy_analyses import ComparePolicies
 from app.http.api.replay import ReplayBody
 from app.http.endpoint import JSON, Endpoint, errors_of, headers_of
 from app.http.openapi.described_headers import OF_STATUS, REQUEST_ID, RequestHeader
@@ -32,6 +33,7 @@ from app.http.problems import (
     problem_details,
 )
 from app.model.agents import CALLED
+from app.model.catalog import ToolMarks
 from app.model.policies import PolicyKind
 from app.model.policy_keys import CALLED as CALLED_POLICY
 from app.policy_tools.struct_schemas.cross_field_requirements import (
@@ -88,12 +90,27 @@ status 400 or above have a message, as a JSON string. All others have an `ErrorB
 
 _ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
 _NONE, _TEXT = {"type": "null"}, {"type": "string"}
-_OWNED_ENTRIES = [
-    {"required": ["agent_id"], "properties": {"agent_id": _TEXT, "group": _NONE, "policies": AGENT_ENTRIES}},
-    {"required": ["group"], "properties": {"agent_id": _NONE, "group": _TEXT, "policies": GROUP_ENTRIES}},
-    {"properties": {"agent_id": _NONE, "group": _NONE, "policies": WORKSPACE_ENTRIES}},
-]
-"""Policies of the agent or the group named beside them; with neither, of the workspace."""
+
+
+def _owned_entries(*names: str) -> dict[str, Any]:
+    """The fields of these names have policies of the agent or the group named beside them; with neither, of the
+    workspace.
+    """
+    return {
+        "oneOf": [
+            {
+                "required": ["agent_id"],
+                "properties": {"agent_id": _TEXT, "group": _NONE} | dict.fromkeys(names, AGENT_ENTRIES),
+            },
+            {
+                "required": ["group"],
+                "properties": {"agent_id": _NONE, "group": _TEXT} | dict.fromkeys(names, GROUP_ENTRIES),
+            },
+            {"properties": {"agent_id": _NONE, "group": _NONE} | dict.fromkeys(names, WORKSPACE_ENTRIES)},
+        ]
+    }
+
+
 CROSS_FIELD_OF_BODIES: dict[str, dict[str, Any]] = {
     CreateApiKey.__name__: {
         "anyOf": [
@@ -116,8 +133,10 @@ CROSS_FIELD_OF_BODIES: dict[str, dict[str, Any]] = {
             },
         ],
     },
-    LintPolicies.__name__: {"oneOf": _OWNED_ENTRIES},
-    ReplayBody.__name__: {"oneOf": _OWNED_ENTRIES},
+    LintPolicies.__name__: _owned_entries("policies"),
+    ReplayBody.__name__: _owned_entries("policies"),
+    ComparePolicies.__name__: _owned_entries("before", "after"),
+    ToolMarks.__name__: {"minProperties": 1},
     PutCatalog.__name__: {"oneOf": [{"required": ["tools"]}, {"required": ["result"]}]},
 }
 """Requirements by the name of the struct."""

@@ -1645,7 +1645,22 @@ export interface components {
             before?: components["schemas"]["PolicyEntry"][];
             /** @description All policies that it would have after it; those in force if left out. */
             after?: components["schemas"]["PolicyEntry"][];
-        };
+        } & ({
+            agent_id: string;
+            group?: null;
+            before?: unknown;
+            after?: unknown;
+        } | {
+            agent_id?: null;
+            group: string;
+            before?: unknown;
+            after?: unknown;
+        } | {
+            agent_id?: null;
+            group?: null;
+            before?: unknown;
+            after?: unknown;
+        });
         /** @description What to learn from. */
         ProposeBody: {
             /** @description The agent, by its id or its alias. `agentId` is accepted, too. */
