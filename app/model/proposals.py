@@ -233,7 +233,7 @@ class Proposal(Struct, frozen=True, kw_only=True, rename="camel"):
     never: Claims, as a file of tests has them: no call of a tool that cannot be undone is allowed without a person.
     warnings: What the log or the catalogue could not say.
     changes: The changes that make these policies of the agent's own; null if they were made anew, because it has none,
-    or one that grants every tool.
+    or one that grants a pattern of tools such as `*`.
     """
 
     from_: Timestamp = field(name="from")

@@ -23,9 +23,9 @@ class Change(NamedTuple):
     edit: Callable[[Policies], Policies]
 
 
-def grants_everything(policies: Iterable[Mapping[str, Any]]) -> bool:
-    """True if one of them grants every tool, so that there is nothing to change but all of it."""
-    return any("*" in rule["tools"] for rule in _granting(policies))
+def grants_a_pattern(policies: Iterable[Mapping[str, Any]]) -> bool:
+    """True if one of them grants tools that it does not name, so that there is nothing to change but all of it."""
+    return any(tool.endswith("*") for rule in _granting(policies) for tool in rule["tools"])
 
 
 def changes_of(
@@ -38,7 +38,7 @@ def changes_of(
 
     unused: whether a tool is unused is known only if this has the tools that were called; None = it is not known.
     """
-    granted = sorted({tool for rule in _granting(current) for tool in rule["tools"] if not tool.endswith("*")})
+    granted = sorted({tool for rule in _granting(current) for tool in rule["tools"]})
     idle = [tool for tool in granted if unused is not None and tool not in unused]
     return [
         *(Change(ChangeKind.NARROWS, tool, 0, 0, _narrowing(tool)) for tool in idle),

@@ -24,7 +24,7 @@ from app.model.proposals import (
     ToolUse,
 )
 from app.model.times import rfc3339
-from app.propose.changes import Change, applied, changes_of, grants_everything
+from app.propose.changes import Change, applied, changes_of, grants_a_pattern
 from app.propose.judged import Judge, Tried, of_unseen_users, policies_of, tried
 from app.propose.observed import Observations, ObservedCall, by_tool, units_of
 from app.propose.proposer import KnownTool, Proposed, is_nameable, propose, shortly
@@ -50,8 +50,8 @@ def proposal_of(
 ) -> Proposal:
     """The proposal that these calls and these tools make. seen: with a call, at least. warnings: what to say first.
 
-    current: the agent's own policies, which are changed if they do not grant every tool. since_ms: when they last
-    changed. compare: says what a change means; without it nothing is changed, and all is made anew.
+    current: the agent's own policies, which are changed if they name all tools that they grant. since_ms: when they
+    last changed. compare: says what a change means; without it nothing is changed, and all is made anew.
     """
     catalog = {tool: known for tool, known in catalog.items() if is_nameable(tool)}
     proposed = _without_refused(seen, catalog, task)
@@ -59,7 +59,7 @@ def proposal_of(
     units = units_of(calls)
     policies, evidence, tools = proposed.policies, proposed.evidence, list(_tools(proposed, calls))
     varied, changes = [*proposed.bounded, *proposed.disclosing], None
-    if compare is not None and current and not grants_everything(current):
+    if compare is not None and current and not grants_a_pattern(current):
         is_long = task.to_ms - max(task.from_ms, since_ms) >= _UNUSED_MS and not warnings
         made = changes_of(current, calls, proposed, seen.called if is_long else None)
         policies, changes = applied(current, made), _meant(current, made, compare)

@@ -87,12 +87,13 @@ def test_nothing_is_called_unused_before_90_days_have_passed(options):
     assert proposed(READS, **options).changes == []
 
 
-def test_policies_that_grant_everything_are_made_anew():
-    """There is nothing to change but all of it; and so for an agent without any."""
-    for current in ([], [{"name": "all", "rules": [{"type": "tool_grant", "tools": ["*"]}]}]):
-        found = proposed(READS, current)
-        assert found.changes is None
-        assert found.policies[0] == {"name": "Reading", "rules": [{"type": "tool_grant", "tools": ["read"]}]}
+@pytest.mark.parametrize("tools", [["*"], ["re*"], ["old", "change.*"], []])
+def test_policies_that_grant_a_pattern_of_tools_are_made_anew(tools):
+    """Nobody has said which tools these are; and so for an agent without any policy."""
+    current = [{"name": "all", "rules": [{"type": "tool_grant", "tools": tools}]}] if tools else []
+    found = proposed(READS, current)
+    assert found.changes is None
+    assert found.policies[0] == {"name": "Reading", "rules": [{"type": "tool_grant", "tools": ["read"]}]}
 
 
 def test_the_changes_that_were_applied_are_not_proposed_again():

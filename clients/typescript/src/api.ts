@@ -3151,7 +3151,7 @@ export interface components {
             /** @description What the log or the catalogue could not say. */
             warnings: string[];
             /**
-             * @description The changes that make these policies of the agent's own; null if they were made anew, because it has none, or one that grants every tool.
+             * @description The changes that make these policies of the agent's own; null if they were made anew, because it has none, or one that grants a pattern of tools such as `*`.
              * @default null
              */
             changes?: components["schemas"]["ProposedChange"][] | null;
