@@ -79,3 +79,24 @@ def test_the_overview_is_light(visit):
     assert sum(files.values()) <= FILE_BYTES, files
     asked = [each for _, each in visitor.queries if "status=pending" in each]
     assert len(asked) == 1
+
+
+def test_the_schema_of_policies_is_read_when_one_is_written(visit, scene):
+    """Not to look at its versions, nor to ask about a call."""
+    visitor = visit("policies")
+    page = visitor.open(f"/console/policies/{scene.ids['policy']}?tab=versions", "Small refunds")
+    page.get_by_text("in force", exact=True).wait_for()
+    asked = ("GET", "/v1/policies/schema.json")
+    assert asked not in visitor.requests
+    page.get_by_role("link", name="Policy", exact=True).click()
+    page.get_by_label("Name", exact=True).wait_for()
+    assert visitor.requests.count(asked) == 1
+    visitor.requests.clear()
+    visitor.open("/console/what-if?agent=refund-bot&tool=refund.create", "What if")
+    page.get_by_label("Amount").fill("7")
+    settle(page)
+    assert asked not in visitor.requests
+    page.get_by_label("Also with a draft policy").check()
+    page.locator(".cm-line").first.wait_for()
+    assert page.get_by_label("Amount").input_value() == "7"
+    assert visitor.requests.count(asked) == 1

@@ -31,27 +31,34 @@ export function Screen({ id }) {
   const read = useRead(
     `policy ${id}`,
     async (signal) =>
-      /** @type {[Policy | null, any]} */ (
-        await Promise.all([
-          fresh ? null : get(`/v1/policies/${encodeURIComponent(id)}`, {}, signal).then(({ data }) => data),
-          readSchema(signal),
-        ])
+      /** @type {Policy | null} */ (
+        fresh ? null : (await get(`/v1/policies/${encodeURIComponent(id)}`, {}, signal)).data
       ),
+    { once: true },
+  );
+  // What is only looked at needs no schema.
+  const isWritten = fresh || !["versions", "shadow"].includes(param("tab")) || unsaved(id) !== null;
+  const schema = useRead(
+    isWritten ? "schema" : "no schema",
+    async (signal) => (isWritten ? readSchema(signal) : null),
     { once: true },
   );
   useEffect(() => {
     agents.all;
     policies.all;
   }, []);
-  if (read.data === undefined)
-    return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
-  return html`<${Page} key=${`${id} ${read.data[0]?.version}`} policy=${read.data[0]} schema=${read.data[1]} reload=${read.reload} />`;
+  if (read.data === undefined || schema.data === undefined)
+    return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error ?? schema.error} retry=${() => {
+      read.reload();
+      schema.reload();
+    }} />${(read.slow || schema.slow) && html`<${Skeleton} />`}</div>`;
+  return html`<${Page} key=${`${id} ${read.data?.version} ${isWritten}`} policy=${read.data} schema=${schema.data} reload=${read.reload} />`;
 }
 
 const Back = () =>
   html`<a class="quiet square" href=${to("policies")} aria-label="All policies"><${Icon} name="back" /></a>`;
 
-/** @param {{policy: Policy | null, schema: any, reload: () => void}} props */
+/** schema: null while the policy is not written. @param {{policy: Policy | null, schema: any, reload: () => void}} props */
 function Page({ policy, schema, reload }) {
   const [chosen, setOwner] = useState(/** @type {string | null} */ (null));
   const known = [...(agents.all?.values() ?? [])];
@@ -69,14 +76,14 @@ function Page({ policy, schema, reload }) {
       : named
         ? `agent ${named.id}`
         : "?");
-  const stored = write(policy ? written(policy) : NEW);
+  const stored = write(policy && schema ? written(policy) : NEW);
   const owns = {
     agentId: owner.startsWith("agent ") ? owner.slice(6) : null,
     group: owner.startsWith("group ") ? owner.slice(6) : null,
     id: policy?.id,
   };
   const [kept, setKept] = useState(() => unsaved(policy?.id));
-  const draft = useDraft(kept?.text ?? stored, owns, owner !== "?");
+  const draft = useDraft(kept?.text ?? stored, owns, schema !== null && owner !== "?");
   const [saving, setSaving] = useState(false);
   const changed = draft.text !== stored;
   const madeFrom = Number(changed && kept ? kept.version : (policy?.version ?? 0));
@@ -94,7 +101,7 @@ function Page({ policy, schema, reload }) {
   const [taking, setTaking] = useState(false);
   const missing = [
     ...(owner === "?" ? ["what it governs"] : []),
-    ...(draft.policy ? lacking(schema, schema.$defs.PolicyEntry, draft.policy).map(placeOf) : []),
+    ...(draft.policy && schema ? lacking(schema, schema.$defs.PolicyEntry, draft.policy).map(placeOf) : []),
   ];
   const notYet =
     why ??

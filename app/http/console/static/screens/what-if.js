@@ -13,7 +13,7 @@ import { Replay } from "../parts/replay.js";
 import { Text } from "../parts/text.js";
 import { can } from "../session.js";
 import { param, place, setParams, to } from "../url.js";
-import { Fragment, html, useEffect, useLayoutEffect, useState } from "../vendor/preact.js";
+import { Fragment, html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 
 export function Screen() {
   useEffect(() => {
@@ -23,9 +23,13 @@ export function Screen() {
   const entry = useRead(`what if ${param("entry")}`, async (signal) =>
     param("entry") ? /** @type {Entry} */ ((await get(`/v1/audit-logs/${param("entry")}`, {}, signal)).data) : null,
   );
-  const schema = useRead("policy schema", readSchema);
+  // A draft of a policy that is stored begins with what is written of it.
+  const [drafting, setDrafting] = useState(param("draft") !== "");
+  const begins = useRef(drafting);
+  const schema = useRead(drafting ? "schema" : "no schema", async (signal) => (drafting ? readSchema(signal) : null));
+  if (schema.data) begins.current = false;
   const error = agents.error ?? policies.error ?? schema.error;
-  if ((entry.data === undefined && !entry.error) || !agents.all || !policies.all || !schema.data)
+  if ((entry.data === undefined && !entry.error) || !agents.all || !policies.all || begins.current)
     return html`<div class="page"><h1>What if</h1>${
       error
         ? html`<${Problem} error=${error} retry=${() => {
@@ -35,7 +39,7 @@ export function Screen() {
           }} />`
         : html`<${Skeleton} />`
     }</div>`;
-  return html`<${Page} key=${param("entry")} entry=${entry.data ?? null} schema=${schema.data} />`;
+  return html`<${Page} key=${param("entry")} entry=${entry.data ?? null} schema=${schema} drafting=${drafting} setDrafting=${setDrafting} />`;
 }
 
 /** What a draft in place of this policy, or a new one, begins with: what is not saved yet, else what is stored. @param {string} id */
@@ -45,8 +49,8 @@ function begun(id) {
   return { id: policy?.id ?? "", stored, version: Number(policy?.version ?? 0), text: stored, ...unsaved(policy?.id) };
 }
 
-/** @param {{entry: Entry | null, schema: any}} props */
-function Page({ entry, schema }) {
+/** @param {{entry: Entry | null, schema: import("../parts/read.js").Reading<any>, drafting: boolean, setDrafting: (drafting: boolean) => void}} props */
+function Page({ entry, schema, drafting, setDrafting }) {
   const known = [...(agents.all?.values() ?? [])];
   const [agent, setAgent] = useState(
     entry?.agentId ??
@@ -54,7 +58,6 @@ function Page({ entry, schema }) {
       known[0]?.id ??
       "",
   );
-  const [drafting, setDrafting] = useState(param("draft") !== "");
   const [from, setFrom] = useState(() => begun(param("draft")));
   const replaced = from.id;
   const draft = useDraft(from.text, { agentId: agent, id: replaced || undefined }, drafting);
@@ -80,8 +83,13 @@ function Page({ entry, schema }) {
       <label class="check"><input type="checkbox" checked=${drafting} onChange=${(/** @type {any} */ event) => setDrafting(event.target.checked)} /> Also with a draft policy</label>
       ${
         drafting &&
+        !schema.data &&
+        (schema.error ? html`<${Problem} error=${schema.error} retry=${schema.reload} />` : html`<${Skeleton} />`)
+      }${
+        drafting &&
+        schema.data &&
         html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => begin(event.target.value)}><option value="">is a new policy of this agent</option>${governs.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
-        <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema.$defs.PolicyEntry} label="The draft as JSON" /></div>
+        <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${schema.data.$defs.PolicyEntry} label="The draft as JSON" /></div>
         ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
         <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`
       }</section>
