@@ -94,3 +94,17 @@ def test_a_session_that_nobody_vouches_for_teaches_nothing(visit, desk):
     press(page.get_by_role("button", name="Propose", exact=True))
     page.get_by_role("alert").wait_for()
     visitor.forgive("status of 409")
+
+
+def test_an_agent_that_has_policies_gets_changes_of_them(visit, scene, desk):
+    """Here none: nothing is granted for 90 days, and nobody has approved anything. They are not put in shadow."""
+    owned = f"/v1/agents/{desk}/policies?prune=true"
+    rules = [{"type": "tool_grant", "tools": ["seat.find", "seat.take"]}]
+    assert scene.tenant.admin.put(owned, json={"policies": [{"name": "seats", "rules": rules}]}).status_code == 200
+    visitor = visit("admin")
+    page = visitor.open("/console/agents/desk?tab=propose", "Front desk")
+    press(page.get_by_role("button", name="Propose", exact=True))
+    assert "They need none" in page.get_by_role("region", name="Changes").inner_text()
+    assert page.get_by_role("button", name="Put in shadow…").is_disabled()
+    assert "as it is" in page.get_by_role("region", name="seats").inner_text()
+    assert visitor.violations() == []

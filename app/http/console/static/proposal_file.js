@@ -7,7 +7,8 @@ import { pieces, write } from "./exact.js";
 /** @typedef {{allowed: number, escalated: number, denied: number}} Counts */
 /** @typedef {{calls: number, units: number, sessions: number, unnamed: number, failed: number, sessionsLeftOut: number, callsLeftOut: number, unreadable: number}} Learned */
 /** @typedef {{calls: number, kinds: number, allowed: number, examples: {kind: string, tool: string, parameters: string}[]}} Hostile */
-/** @typedef {{from: string, to: string, policies: any[], evidence: Evidence[], tools: ProposedTool[], learned: Learned, replay: Counts, unseen: Counts | null, hostile: Hostile, warnings: string[]}} Proposal */
+/** @typedef {{kind: string, tool: string, calls: number, units: number, meaning: {flips: any[], limits: any[]}}} Change */
+/** @typedef {{from: string, to: string, changes: Change[] | null, policies: any[], evidence: Evidence[], tools: ProposedTool[], learned: Learned, replay: Counts, unseen: Counts | null, hostile: Hostile, warnings: string[]}} Proposal */
 
 const SHADOW_PRIORITY = 1000;
 const ENTRIES = 3;

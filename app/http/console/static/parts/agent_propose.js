@@ -1,7 +1,7 @@
 // Policies proposed for an agent from its log: what they were made from, how they were tried, and what to do with them.
 import "../styles.js";
 import { ask, get, linesOf, refusal, sent } from "../api.js";
-import { parse } from "../exact.js";
+import { parse, write } from "../exact.js";
 import { keys, policies, tools } from "../names.js";
 import { asFile, counted, evidenceOf, inShadow, partOf } from "../proposal_file.js";
 import { can, lacks } from "../session.js";
@@ -15,6 +15,7 @@ import { CONSEQUENCES, Pill, Tag, Text } from "./text.js";
 
 /** @typedef {import("../proposal_file.js").Proposal} Proposal */
 /** @typedef {import("../proposal_file.js").Evidence} Evidence */
+/** @typedef {import("../proposal_file.js").Change} Change */
 /** @typedef {import("../proposal_file.js").ProposedValue} ProposedValue */
 /** @typedef {{busy: boolean, progress?: {done: number, of: number}, proposal?: Proposal, error?: unknown}} State */
 
@@ -98,7 +99,8 @@ export function AgentPropose({ agent }) {
 function Proposed({ agent, proposal }) {
   const [putting, setPutting] = useState(false);
   const { learned, warnings } = proposal;
-  const why = lacks("policies");
+  const { changes } = proposal;
+  const why = changes ? "These are changes of policies that the agent has: copy the file" : lacks("policies");
   const left = [
     learned.failed &&
       `${counted(learned.failed, "call")} failed and ${Number(learned.failed) === 1 ? "was" : "were"} not learned`,
@@ -110,13 +112,25 @@ function Proposed({ agent, proposal }) {
       ${left.map((each) => html`<p class="small muted">${each}.</p>`)}
       ${warnings.map((each) => html`<p class="note small"><${Text} value=${each} />${each.includes("not marked") && html` <a href=${to("catalog", { unsaid: "1" })}>Say what their calls do</a>`}</p>`)}
       <div class="buttons start"><button type="button" class="primary" disabled=${why !== undefined} title=${why} onClick=${() => setPutting(true)}>Put in shadow…</button><${CopyButton} class="" label="Copy as file" text=${text} /><button type="button" onClick=${() => save(`${agent.alias ?? agent.id}.yaml`, text())}>Download</button></div></section>
-    <${Tools} proposal=${proposal} />
+    ${changes ? html`<${Changes} changes=${changes} />` : html`<${Tools} proposal=${proposal} />`}
     ${proposal.policies.map(
       (each, place) => html`<section class="card stack" aria-label=${each.name}><h2><${Text} value=${each.name} /></h2>
       <ol class="list">${each.rules.map((/** @type {any} */ rule, /** @type {number} */ at) => html`<${Rule} agent=${agent} rule=${rule} evidence=${evidenceOf(proposal, place, at)} />`)}</ol></section>`,
     )}
     <${Tried} proposal=${proposal} />
     ${putting && html`<${Put} agent=${agent} proposal=${proposal} close=${() => setPutting(false)} />`}`;
+}
+
+/** What would change in the policies that the agent has, and a call for each kind of other answer. @param {{changes: Change[]}} props */
+function Changes({ changes }) {
+  const why = (/** @type {Change} */ { calls, units }) =>
+    Number(calls) > 0 ? `${counted(calls, "call")} of ${counted(units, "user")} approved` : "unused for 90 days";
+  return html`<section class="card stack" aria-label="Changes"><h2>Changes of its policies</h2>
+    ${changes.length === 0 && html`<p>They need none: nothing granted is unused, and people approve nothing again and again.</p>`}
+    <ul class="words">${changes.map(
+      (each) =>
+        html`<li><p>${each.kind} <code><${Text} value=${each.tool} /></code>: ${why(each)}</p>${[...each.meaning.flips, ...each.meaning.limits].map((flip) => html`<p class="small">${flip.from} → ${flip.to} <code><${Text} value=${`${flip.tool} ${write(flip.parameters, 0)}`} /></code></p>`)}</li>`,
+    )}</ul></section>`;
 }
 
 /** The tools by what their calls do, and what the proposal does about each. @param {{proposal: Proposal}} props */
@@ -145,7 +159,7 @@ function Rule({ rule, evidence, agent }) {
         <${Values} of=${each.examples} words="such as" /><${Values} of=${each.leftOut} words="left out, because too few users did it:" />`,
       )}
       ${rule.tools.length === 1 && html`<p class="small"><a href=${to("decisions", { agent_id: agent.id, tool_name: rule.tools[0] })}>Its calls</a></p>`}</details>`
-        : html`<p class="small muted">no call in the log</p>`
+        : html`<p class="small muted">${whole ? "no call in the log" : "as it is"}</p>`
     }</li>`;
 }
 
