@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cases import PATIENT
 from scripted import OLDER_MCP
 
 from remit_client import Remit, calls
@@ -27,5 +28,5 @@ collect_ignore = [
 @pytest.fixture(scope="module")
 def person(service, admin):
     """A client that decides approvals."""
-    with Remit(service.url, admin.send(calls.create_api_key("Eve", ["approve"])).key, timeout=20) as remit:
+    with Remit(service.url, admin.send(calls.create_api_key("Eve", ["approve"])).key, **PATIENT) as remit:
         yield remit

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from cases import PATIENT
+
 from remit_client import Remit
 
 NAME = "refund_create"
@@ -37,4 +39,4 @@ class Driver:
 
     def restart(self):
         """Make everything anew, but for what the framework saves."""
-        self._make(Remit(*self._settings, timeout=20))
+        self._make(Remit(*self._settings, **PATIENT))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 
+from cases import PATIENT
 from driver import NAME
 from scripted import OLDER_MCP
 
@@ -60,7 +61,7 @@ class Stage:
         self._person.deny(self.pending()[at].id, note="not today")
 
     def cancel(self):
-        with Remit(self._service.url, self._key.key, timeout=20) as asker:
+        with Remit(self._service.url, self._key.key, **PATIENT) as asker:
             asker.cancel(self.pending()[0].id)
 
     def expire(self):
