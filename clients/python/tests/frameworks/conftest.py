@@ -1,6 +1,7 @@
 """Some frameworks need an older `mcp` than others, so no environment has them all: here is what each one tests."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from scripted import OLDER_MCP
 from remit_client import Remit, calls
 
 os.environ["CREWAI_DISABLE_TELEMETRY"] = "true"  # read when crewai is imported
+os.environ["CREWAI_STORAGE_DIR"] = tempfile.mkdtemp(prefix="remit-crewai-")  # it keeps what its last crew said
 IN_BOTH = {
     "test_adapted_calls.py",
     "test_adapters.py",
