@@ -20,7 +20,8 @@ def run_page(
     program = folder / "page.py"
     program.write_text(code_of(page).replace(f'"{alias}"', repr(agent)))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    own = {"PATH": path, "XDG_DATA_HOME": str(folder)}  # some frameworks keep things there
+    # Some frameworks keep things there; one offers traces to whoever runs it first.
+    own = {"PATH": path, "XDG_DATA_HOME": str(folder), "CREWAI_TESTING": "true"}
     return subprocess.run(
         [sys.executable, program], env=own | env, cwd=folder, capture_output=True, text=True, timeout=120
     )

@@ -10,7 +10,7 @@ from scripted import OLDER_MCP
 
 from remit_client import Remit, calls
 
-os.environ["CREWAI_DISABLE_TELEMETRY"] = "true"  # read when crewai is imported
+os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TESTING": "true"}  # read when crewai is imported
 os.environ["CREWAI_STORAGE_DIR"] = tempfile.mkdtemp(prefix="remit-crewai-")  # it keeps what its last crew said
 IN_BOTH = {
     "test_adapted_calls.py",
