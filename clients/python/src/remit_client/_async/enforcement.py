@@ -97,7 +97,13 @@ class AsyncEnforcer:
         return decision
 
     async def executed(
-        self, decision: Decision, tool: str, parameters: Json, result: Any, *, always: bool = False
+        self,
+        decision: Decision,
+        tool: str,
+        parameters: Json,
+        result: Any,
+        *,
+        always: bool = False,
     ) -> None:
         """Report that the call was executed, and what rules may read of its result, if there is anything to report."""
         records = None
@@ -109,7 +115,12 @@ class AsyncEnforcer:
         await self.report(decision, "executed", records, always=always)
 
     async def report(
-        self, decision: Decision, status: str, records: Records | None = None, *, always: bool = False
+        self,
+        decision: Decision,
+        status: str,
+        records: Records | None = None,
+        *,
+        always: bool = False,
     ) -> None:
         """Report the outcome of the call if `report_outcome` is on, there are records, or `always`. It ends the call's
         name. If it fails, that is only logged.

@@ -97,7 +97,15 @@ class Enforcer:
             raise Denied(tool, decision)
         return decision
 
-    def executed(self, decision: Decision, tool: str, parameters: Json, result: Any, *, always: bool = False) -> None:
+    def executed(
+        self,
+        decision: Decision,
+        tool: str,
+        parameters: Json,
+        result: Any,
+        *,
+        always: bool = False,
+    ) -> None:
         """Report that the call was executed, and what rules may read of its result, if there is anything to report."""
         records = None
         if self._records is not None and decision.id:
@@ -107,7 +115,14 @@ class Enforcer:
                 logger.exception("The records of decision %s could not be made", decision.id)
         self.report(decision, "executed", records, always=always)
 
-    def report(self, decision: Decision, status: str, records: Records | None = None, *, always: bool = False) -> None:
+    def report(
+        self,
+        decision: Decision,
+        status: str,
+        records: Records | None = None,
+        *,
+        always: bool = False,
+    ) -> None:
         """Report the outcome of the call if `report_outcome` is on, there are records, or `always`. It ends the call's
         name. If it fails, that is only logged.
         """
