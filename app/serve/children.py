@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from app.http.routes import prepare_pages
 from app.runtime.gc_freeze import freeze_heap
+from app.runtime.logs import configure_logging
 from app.runtime.metrics import ROW_BYTES
 from app.serve.embedded_store import die_with_parent
 from app.serve.jobs import run_background
@@ -133,11 +134,12 @@ class Children:
         self._replicas = []
         for place, listener in enumerate(listeners):
             sockets = [listener] if unix is None else [listener, unix]
-            run = partial(serve_replica, settings, sockets, self._shared, rows, 2 * place)
+            run = partial(_logging, settings, partial(serve_replica, settings, sockets, self._shared, rows, 2 * place))
             keeps = [self._shared, *(each.fileno() for each in sockets)]
             self._replicas.append(Child(f"replica {place + 1}", run, keeps))
         compacts = settings.compact
-        self._compactors = [Child("compactor", partial(run_background, settings))] if compacts else []
+        compact = partial(_logging, settings, partial(run_background, settings))
+        self._compactors = [Child("compactor", compact)] if compacts else []
 
     def __enter__(self) -> Self:
         return self
@@ -183,6 +185,12 @@ def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> bool:
         child.send(signal.SIGKILL)
         child.wait()
     return not left and all(child.returncode == 0 for child in children)
+
+
+def _logging(settings: Settings, run: Callable[[], None]) -> None:
+    """Run it with a log of its own: that of the supervisor has a descriptor that is closed here."""
+    configure_logging(settings.log_level, settings.log_format)
+    run()
 
 
 def _flush() -> None:
