@@ -39,8 +39,8 @@ def agent(tenant):
 
 
 CONSTRAINT_FIELDS = (
-    "regex, enum, min, max, required, notRegex, notEnum, above, below, minLength, maxLength, minItems, maxItems, "
-    "contains, type, absent, equals, atMost, atLeast, path, host, emailDomain, cidr, "
+    "regex, enum, min, max, required, notRegex, notEnum, notKind, above, below, minLength, maxLength, minItems, "
+    "maxItems, contains, type, absent, equals, atMost, atLeast, path, host, emailDomain, cidr, "
     "fromRequest, command, approvedBefore, except"
 )
 
