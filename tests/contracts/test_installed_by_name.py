@@ -32,7 +32,10 @@ NAMES = {
     "remit-checkpoint": "an object in a cluster",
     "remit-metrics": "memory that processes share",
     "remit-witness": "what the witness calls itself in headers",
-    **dict.fromkeys(("remit-fast", "remit-slow", "remit-replica", "remit-compactor", "remit-buckets"), "processes and what they share"),
+    **dict.fromkeys(
+        ("remit-fast", "remit-slow", "remit-replica", "remit-compactor", "remit-buckets"),
+        "processes and what they share",
+    ),
     **dict.fromkeys(
         ("remit-answer", "remit-approval", "remit-code", "remit-decision", "remit-reason", "remit-result"),
         "headers, after X-",
