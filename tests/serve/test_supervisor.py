@@ -230,8 +230,9 @@ def test_the_port_opens_once_a_replica_can_answer(service):
 def test_a_port_is_taken_while_its_service_starts(service, tmp_path):
     """It does not listen yet, but nobody else may come to share it."""
     service.launch()
-    service.until(lambda: service.children(REPLICA), "a replica starts")
-    for pid in service.children(REPLICA):
+    service.until(lambda: len(service.children(REPLICA)) == 2, "replicas start")
+    starting = service.children(REPLICA)
+    for pid in starting:
         os.kill(pid, signal.SIGSTOP)
     (tmp_path / "other").mkdir()
     other = Service(tmp_path / "other", REMIT_REDIS_URL=service.env["REMIT_REDIS_URL"])
@@ -241,6 +242,8 @@ def test_a_port_is_taken_while_its_service_starts(service, tmp_path):
     assert f":{service.port} cannot be listened on (Address already in use)" in other.complained
     service.process.kill()
     service.process.wait()
+    for pid in starting:
+        os.kill(pid, signal.SIGCONT)  # it was told to end with its parent
 
 
 def test_the_command_line_is_called_by_its_path_where_the_shell_does_not_find_it(monkeypatch):
