@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from bench.harness.bench import Bench
-from bench.harness.processes import Replica, family
+from bench.harness.cores import family
+from bench.harness.processes import Replica
 from bench.harness.table import Goal, Row, Sample, Table
 
 WORKERS = (1, 4)
