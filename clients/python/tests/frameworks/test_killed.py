@@ -1,5 +1,7 @@
 """A process that is killed while its tool waits for the user: another one goes on with the same call."""
 
+import functools
+import os
 import signal
 import subprocess
 import sys
@@ -53,7 +55,9 @@ def test_another_process_goes_on_with_the_call(kind, service, admin, asking_key,
     limit = {"type": "rate_limit", "tools": [NAME], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
     admin.send(calls.create_policy(agent, "desk", [{"type": "tool_allowlist", "tools": [NAME]}, limit]))
     command = [sys.executable, "-c", LEG, kind, service.url, asking_key, agent, tmp_path]
-    legs = [subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300) for _ in range(2)]
+    env = os.environ | {"PYTHONPATH": str(HERE.parent)}
+    run = functools.partial(subprocess.run, cwd=HERE, env=env, capture_output=True, text=True, timeout=300)
+    legs = [run(command) for _ in range(2)]
     assert [leg.returncode for leg in legs] == [-signal.SIGKILL, 0], legs[1].stderr
     assert "[40]" in legs[1].stdout
     assert "paid" in legs[1].stdout
