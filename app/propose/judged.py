@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.decisions import AuthorizeRequest, Outcome, Result
@@ -27,7 +27,6 @@ _AGENT = "the agent"
 _FOLDS = 5
 _VARIED = 3
 """Calls of each tool of which variations are made."""
-_encode = msgspec.json.encode
 
 
 def policies_of(proposed: Sequence[Mapping[str, Any]]) -> list[Policy]:
@@ -52,19 +51,7 @@ class Judge:
         if settled is not None and not settled.quotas:
             return settled.outcome
         self._timeline.advance(call.time_ms)
-        logged = LoggedCall(
-            id=call.id,
-            agent_id=_AGENT,
-            key_id="",
-            tool_name=call.tool,
-            parameters=Raw(_encode(call.parameters)),
-            result=None,
-            policy_id=None,
-            rule=None,
-            reason="",
-            timestamp="",
-            context=Raw(_encode(call.context)),
-        )
+        logged = LoggedCall.without_entry(_AGENT, call.tool, call.parameters, call.context, call_id=call.id)
         replayed = ReplayedCall(logged, b"", self._ruleset, call.time_ms)
         outcome = self._ledger.outcomes(replayed, _AGENT)[-1]
         if outcome.result is Result.ALLOWED and counts:

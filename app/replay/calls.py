@@ -19,6 +19,7 @@ from app.model.rules import recorded_code
 from app.model.times import parse_time_ms
 from app.redaction.credentials import REDACTED
 
+_encode = msgspec.json.encode
 _TO_THE_MINUTE = 17
 _HOLDERS = ("parameters", "context")
 _cut_key = re.compile(r"(?:svc|ses)_[0-9a-f]{8}\.\.\.").search
@@ -48,6 +49,28 @@ class LoggedCall(Struct, rename="camel"):
     said_code: str | None = field(default=None, name="code")
     shadow: ShadowOutcome | UnsetType = UNSET
     records: list[RecordRead] = []
+
+    @classmethod
+    def without_entry(
+        cls, agent_id: str, tool_name: str, parameters: Any, context: Any, *, call_id: str = "", key_id: str = ""
+    ) -> "LoggedCall":
+        """A call that is judged as a logged one would be, though no entry of the log says what it got.
+
+        parameters, context: before they are JSON; UNSET = the call has no context.
+        """
+        return cls(
+            id=call_id,
+            agent_id=agent_id,
+            key_id=key_id,
+            tool_name=tool_name,
+            parameters=Raw(_encode(parameters)),
+            result=None,
+            policy_id=None,
+            rule=None,
+            reason="",
+            timestamp="",
+            context=UNSET if context is UNSET else Raw(_encode(context)),
+        )
 
     @property
     def time_ms(self) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from app.model.claims import HOLDS, ClaimResult
@@ -121,19 +121,7 @@ class _Stage:
         self._before_each()
         if not 0 <= at_ms < _END_MS:
             raise FieldError("call", "its time must be in the years from 1970 to 2254")
-        logged = LoggedCall(
-            id="",
-            agent_id=_AGENT,
-            key_id=call.key,
-            tool_name=call.tool,
-            parameters=Raw(_encode(call.parameters)),
-            result=None,
-            policy_id=None,
-            rule=None,
-            reason="",
-            timestamp="",
-            context=UNSET if call.context is UNSET else Raw(_encode(call.context)),
-        )
+        logged = LoggedCall.without_entry(_AGENT, call.tool, call.parameters, call.context, key_id=call.key)
         self._timeline.advance(at_ms)
         replayed = ReplayedCall(logged, b"", self._ruleset, at_ms)
         # There are two outcomes if something was taken exactly one window ago, to the millisecond. In the last outcome
