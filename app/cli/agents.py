@@ -13,13 +13,13 @@ from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
 from app.cli.option_types import AgentAlias, Time, WholeNumber
 from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, Option, asks_first, checked, filters
-from app.cli.output import Shown, counted, print_record, print_table, shows
+from app.cli.output import Shown, print_record, print_table, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
 from app.model.catalog import Consequence
 from app.model.changes import HistorySpan, is_change_id
 from app.model.query_fields import MAX_PAGE
 from app.model.requests import AgentChanges, NewAgent
-from app.model.text import with_hidden_shown
+from app.model.text import counted, with_hidden_shown
 
 DESCRIPTION = click.option("--description", type=LONG_TEXT, help="What it is for.")
 GROUPS = click.option("--group", "groups", multiple=True, type=A_GROUP, help="A group it belongs to; may be repeated.")

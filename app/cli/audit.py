@@ -16,12 +16,12 @@ from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
 from app.cli.option_types import Shadow, Time, Uuid, WholeNumber
 from app.cli.options import JSON, WORKSPACE, Option, filters
-from app.cli.output import Shown, counted, in_colour, progress_bar, shows
+from app.cli.output import Shown, in_colour, progress_bar, shows
 from app.cli.store_access import in_workspace
 from app.cli.verify import verify_log
 from app.model.audit import AuditFilters, Format
 from app.model.counts import CountBy
-from app.model.text import with_hidden_shown
+from app.model.text import counted, with_hidden_shown
 
 _HIGHEST = 10**15 - 1
 _END_BYTES = 4_096

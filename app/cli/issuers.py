@@ -7,9 +7,9 @@ import click
 from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
 from app.cli.options import REASON
-from app.cli.output import Shown, counted, print_record, print_table, shows
+from app.cli.output import Shown, print_record, print_table, shows
 from app.cli.policy_lint import print_warnings
-from app.model.text import with_hidden_shown
+from app.model.text import counted, with_hidden_shown
 
 _PATH = "/v1/issuers"
 NAME = click.argument("name")

@@ -91,11 +91,6 @@ def _places(text: str) -> int:
     )
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 segment`, `2 segments`; `1 entry`, `2 entries` where `many` is given."""
-    return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
-
-
 def print_record(fields: Sequence[tuple[str, str]]) -> None:
     """Print one thing, one field per line."""
     width = max(len(name) for name, _ in fields)

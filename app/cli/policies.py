@@ -11,8 +11,9 @@ from app.cli.find import find_agent, find_policy
 from app.cli.groups import LazyGroup
 from app.cli.option_types import WholeNumber
 from app.cli.options import OF_AGENT, OF_GROUP, REASON
-from app.cli.output import Shown, counted, print_record, print_table, shows
+from app.cli.output import Shown, print_record, print_table, shows
 from app.cli.replay import replay_draft
+from app.model.text import counted
 
 _PATH = "/v1/policies"
 _LAZILY = {

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from app.cli.output import counted
 from app.cli.policy_flips import FileChange
 from app.model.comparisons import PolicyComparison, PolicyFlip
 from app.model.policies import WORKSPACE, Owner, Policy
 from app.model.policy_sets import PolicyChange, PolicySet, settle
-from app.model.text import with_hidden_shown
+from app.model.text import counted, with_hidden_shown
 from app.policy_tools.compare.meaning import compare_meaning, compare_shared
 from app.policy_tools.files.comparison import COMMENT_LENGTH, as_code, compare, up_to
 

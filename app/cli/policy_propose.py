@@ -10,9 +10,9 @@ from app.cli.api import Api, on_api
 from app.cli.find import find_agent, find_key
 from app.cli.option_types import Time
 from app.cli.options import JSON, NAME, require_span
-from app.cli.output import counted, print_json, progress_bar
+from app.cli.output import print_json, progress_bar
 from app.model.ids import uuid_of
-from app.model.text import with_hidden_shown
+from app.model.text import counted, with_hidden_shown
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from app.cli.atomic_output import atomic_output
 from app.cli.checkpoints import VKEYS, read_signed
 from app.cli.option_types import Duration
 from app.cli.options import JSON
-from app.cli.output import counted, print_json
+from app.cli.output import print_json
 from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint, Finding
 from app.model.notes import VerifierKey
+from app.model.text import counted
 
 _FULL_S = 24 * 3600
 """The interval at which a watch reads the whole log again instead of only the new part."""

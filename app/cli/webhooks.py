@@ -10,8 +10,9 @@ from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
 from app.cli.option_types import Duration, Share, Uuid
 from app.cli.options import JSON, REASON, checked
-from app.cli.output import Shown, counted, print_json, print_table, shows
+from app.cli.output import Shown, print_json, print_table, shows
 from app.model.requests import NewSecret, NewWebhook, WebhookChanges
+from app.model.text import counted
 from app.model.webhooks import WebhookEvent, WebhookFormat
 
 _PATH = "/v1/webhooks"

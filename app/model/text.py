@@ -103,3 +103,8 @@ VisibleLines = Annotated[
         extra={"check": partial(require_visible, lines=True)},
     ),
 ]
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 segment`, `2 segments`; `1 entry`, `2 entries` where `many` is given."""
+    return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from app.language.value_paths import EACH
 from app.model.proposals import ProposedValue, RuleEvidence, need
+from app.model.text import counted
 from app.propose.closed import closed_schema
 from app.propose.forms import ASKS, Form, form_of
 from app.propose.observed import ObservedCall
@@ -44,7 +45,7 @@ def bounded(
     seen = SeenTool(calls)
     needed = need(len(seen.units))
     if len(seen.units) < needed:
-        return Asks(f"few: {_counted(len(seen.units), 'user')}, and {needed} are needed")
+        return Asks(f"few: {counted(len(seen.units), 'user')}, and {needed} are needed")
     per = _counted_per(seen, needed)
     if per is None:
         return Asks("its calls name no session")
@@ -159,7 +160,3 @@ def _first(lookups: Mapping[str, Iterable[str]], needed: int) -> str | None:
     """The look-up that came first for all but fewer than `need` units; of several, that which most made."""
     without = sorted((len(set(units)), name) for name, units in lookups.items())
     return without[0][1] if without and without[0][0] < needed else None
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.model.proposals import ProposedTool, RuleEvidence, ToolUse
-from app.model.text import with_hidden_shown
+from app.model.text import counted, with_hidden_shown
 
 SHADOW_PRIORITY = 1000
 _ENTRIES = 3
@@ -52,12 +52,8 @@ def _comments(evidence: Sequence[RuleEvidence]) -> Iterator[str]:
         _, inside, name = each.path.partition(".parameters.")
         if inside and not each.left_out:
             continue
-        made = f"{name}: {each.form}" if inside else f"{_many(each.calls, 'call')}, {_many(each.units, 'user')}"
+        made = f"{name}: {each.form}" if inside else f"{counted(each.calls, 'call')}, {counted(each.units, 'user')}"
         example = f", e.g. entry {each.examples[0].entry}" if each.examples and not inside else ""
         left_out = ", ".join(f"{value.value} (entry {value.entry})" for value in each.left_out[:_ENTRIES])
         more = ", …" if len(each.left_out) > _ENTRIES else ""
         yield with_hidden_shown(made + example + (f"; left out: {left_out}{more}" if left_out else ""))
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
