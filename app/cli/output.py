@@ -2,7 +2,7 @@
 
 import sys
 import unicodedata
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Any
@@ -50,6 +50,23 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(done - bar.pos)
 
         yield move
+
+
+def result_of(label: str, lines: Iterable[bytes], kind: type[Any], result: str) -> Any:
+    """The field `result` of one of the lines, which are JSON of `kind`; a bar shows the progress that others tell.
+
+    Raises ClickException with the error that a line tells, or if the lines end before.
+    """
+    with progress_bar(label) as progress:
+        for each in lines:
+            line = msgspec.json.decode(each, type=kind)
+            if isinstance(line.error, str):
+                raise click.ClickException(line.error)
+            if not isinstance(line.progress, msgspec.UnsetType):
+                progress(line.progress.done, line.progress.of)
+            if not isinstance(found := getattr(line, result), msgspec.UnsetType):
+                return found
+    raise click.ClickException(f"The answer ended before its {result}")
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], when_empty: str) -> None:

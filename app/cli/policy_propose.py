@@ -10,7 +10,7 @@ from app.cli.api import Api, on_api
 from app.cli.find import find_agent, find_key
 from app.cli.option_types import Time
 from app.cli.options import JSON, NAME, require_span
-from app.cli.output import print_json, progress_bar
+from app.cli.output import print_json, result_of
 from app.model.ids import uuid_of
 from app.model.text import counted, with_hidden_shown
 from app.model.times import rfc3339
@@ -76,20 +76,10 @@ def propose_policies(
 
 
 def _proposal(api: Api, asked: dict[str, Any]) -> "Proposal":
-    import msgspec
+    from app.model.proposals import Proposal, ProposalLine
 
-    from app.model.proposals import ProposalLine
-
-    with progress_bar("proposing") as progress:
-        for each in api.lines("/v1/policies/propose", asked):
-            line = msgspec.json.decode(each, type=ProposalLine)
-            if isinstance(line.error, str):
-                raise click.ClickException(line.error)
-            if not isinstance(line.progress, msgspec.UnsetType):
-                progress(line.progress.done, line.progress.of)
-            if not isinstance(line.proposal, msgspec.UnsetType):
-                return line.proposal
-    raise click.ClickException("The answer ended before the proposal")
+    found: Proposal = result_of("proposing", api.lines("/v1/policies/propose", asked), ProposalLine, "proposal")
+    return found
 
 
 def _lines(proposal: "Proposal") -> "Iterator[str]":

@@ -144,19 +144,12 @@ class FormerSets(Sets):
 
 def report_of(api: Api, asked: dict[str, Any]) -> "ReplayReport":
     """The report of a replay. Raises ClickException."""
-    from app.cli.output import progress_bar
-    from app.model.replays import ReplayLine
+    from app.cli.output import result_of
+    from app.model.replays import ReplayLine, ReplayReport
 
-    with progress_bar("replaying") as progress:
-        for each in api.lines("/v1/replay", {name: value for name, value in asked.items() if value is not None}):
-            line = msgspec.json.decode(each, type=ReplayLine)
-            if isinstance(line.error, str):
-                raise click.ClickException(line.error)
-            if not isinstance(line.progress, msgspec.UnsetType):
-                progress(line.progress.done, line.progress.of)
-            if not isinstance(line.report, msgspec.UnsetType):
-                return line.report
-    raise click.ClickException("The replay ended before its report")
+    body = {name: value for name, value in asked.items() if value is not None}
+    report: ReplayReport = result_of("replaying", api.lines("/v1/replay", body), ReplayLine, "report")
+    return report
 
 
 def _path(owner: Owner) -> str:
