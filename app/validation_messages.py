@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from app.errors import Detail, Invalid
-from app.model.text import FieldError, with_hidden_shown
+from app.model.text import FieldError, counted, with_hidden_shown
 
 _PLACE = re.compile(r"^(?P<fault>.*?)(?: - at (?:`(?P<key>key)` in )?`(?P<path>\$[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
@@ -213,12 +213,8 @@ def _span(least: int | None, most: int | None, unit: str) -> str:
     if least and most:
         return f" of {least} to {most} {unit}s"
     if most:
-        return f" of up to {_counted(most, unit)}"
-    return f" of at least {_counted(least, unit)}" if least else ""
-
-
-def _counted(number: int, unit: str) -> str:
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+        return f" of up to {counted(most, unit)}"
+    return f" of at least {counted(least, unit)}" if least else ""
 
 
 def _described(value: Any) -> str:
@@ -230,8 +226,8 @@ def _described(value: Any) -> str:
         case str():
             if _WORD.fullmatch(value):
                 return f'"{value}"'
-            return f"text of {_counted(len(value), 'character')}" if value else "empty text"
+            return f"text of {counted(len(value), 'character')}" if value else "empty text"
         case list():
-            return f"a list of {_counted(len(value), 'item')}" if value else "an empty list"
+            return f"a list of {counted(len(value), 'item')}" if value else "an empty list"
         case _:
             return "an object" if value else "an empty object"

@@ -7,17 +7,16 @@ from typing import Any
 import click
 
 from app.cli.api import Api, on_api
-from app.cli.changes import CHANGE_HEADS, change_row
+from app.cli.changes import CHANGE_HEADS, a_page_of_changes, change_row
 from app.cli.completion import AGENT
 from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
-from app.cli.option_types import AgentAlias, Time, WholeNumber
+from app.cli.option_types import AgentAlias, Time
 from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, Option, asks_first, checked, filters
 from app.cli.output import Shown, print_record, print_table, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
 from app.model.catalog import Consequence
-from app.model.changes import HistorySpan, is_change_id
-from app.model.query_fields import MAX_PAGE
+from app.model.changes import HistorySpan
 from app.model.requests import AgentChanges, NewAgent
 from app.model.text import counted, with_hidden_shown
 
@@ -301,15 +300,10 @@ def forget_remembered(api: Api, agent: str, reason: str) -> Shown:
     from_ms=Option(kind=Time(), help="Only what was at or after this time: ISO 8601, a date, -24h."),
     to_ms=Option(kind=Time(end=True), help="Only what was at or before this time; a date means its end."),
 )
-@click.option(
-    "--limit", type=WholeNumber(1, MAX_PAGE), default=100, show_default=True, help="The most changes to print."
-)
-@click.option("--before", help="Only changes before this one: the position that the last page ended with.")
+@a_page_of_changes
 @shows
 def history(api: Api, agent: str, query: dict[str, Any], limit: int, before: str | None) -> Shown:
     """Print what an agent's calls were answered, and what was changed meanwhile that concerned it, newest first."""
-    if before is not None and not is_change_id(before):
-        raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
     found = api.get(f"{agent_path(api, agent)}/history", **query, limit=limit, cursor=before)
     try:
         yield found

@@ -8,7 +8,7 @@ import click
 from app.cli.api import Api, on_api
 from app.cli.find import find_key
 from app.cli.option_types import Time, Uuid, WholeNumber
-from app.cli.options import Option, filters
+from app.cli.options import F, Option, filters
 from app.cli.output import Shown, print_table, shows
 from app.model.actors import UNRECORDED
 from app.model.changes import ChangeFilters, is_change_id
@@ -17,6 +17,21 @@ from app.model.query_fields import MAX_PAGE
 from app.model.text import with_hidden_shown
 
 CHANGE_HEADS = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
+
+
+def _a_position(_context: click.Context, _option: click.Parameter, before: str | None) -> str | None:
+    if before is not None and not is_change_id(before):
+        raise click.BadParameter("must be the position that the page before ended with")
+    return before
+
+
+def a_page_of_changes(command: F) -> F:
+    """The options --limit and --before of a command that prints changes, newest first."""
+    limited = click.option(
+        "--limit", type=WholeNumber(1, MAX_PAGE), default=100, show_default=True, help="The most changes to print."
+    )
+    said = "Only changes before this one: the position that the last page ended with."
+    return limited(click.option("--before", callback=_a_position, help=said)(command))
 
 
 @click.command("changes")
@@ -32,15 +47,10 @@ CHANGE_HEADS = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
     from_ms=Option(kind=Time(), help="Only changes at or after this time: ISO 8601, a date, -24h."),
     to_ms=Option(kind=Time(end=True), help="Only changes at or before this time; a date means its end."),
 )
-@click.option(
-    "--limit", type=WholeNumber(1, MAX_PAGE), default=100, show_default=True, help="The most changes to print."
-)
-@click.option("--before", help="Only changes before this one: the position that the last page ended with.")
+@a_page_of_changes
 @shows
 def changes(api: Api, query: dict[str, Any], limit: int, before: str | None) -> Shown:
     """Print who changed which agent, policy, key or webhook, when and why, newest first."""
-    if before is not None and not is_change_id(before):
-        raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
     actor = query.get("actor_id")
     if actor is not None and actor not in UNRECORDED:
         query["actor_id"] = uuid_of(actor) or find_key(api, actor)["id"]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from app.language.ambiguous import Ambiguous
 from app.language.confusables import edits, skeleton
 from app.language.shell_lines import Command, Group, commands_of, read_line
+from app.model.text import counted
 from app.model.usual import Difference, UsualText
 
 _SHORT = 3
@@ -54,7 +55,9 @@ class SeenLines:
                 count = self._programs[twin]
                 nearest = UsualText(twin, count)
                 return LineFound(
-                    Difference.LOOK_ALIKE, f"runs {name}, which looks like {twin} ({_lines(count)})", nearest
+                    Difference.LOOK_ALIKE,
+                    f"runs {name}, which looks like {twin} ({counted(count, 'earlier call')})",
+                    nearest,
                 )
         if unseen:
             usual = ", ".join(name for name, _ in self._programs.most_common(_LISTED))
@@ -62,7 +65,8 @@ class SeenLines:
         for name, flags in own:
             for flag in sorted(flags - self._flags[name].keys()):
                 return LineFound(
-                    Difference.NEW, f"{name} with {flag}, which {_lines(self._programs[name])} did not have"
+                    Difference.NEW,
+                    f"{name} with {flag}, which {counted(self._programs[name], 'earlier call')} did not have",
                 )
         return None
 
@@ -91,7 +95,3 @@ def _programs(parts: Sequence[Command | Group]) -> Iterator[Program]:
             ends = words.index("--") if "--" in words else len(words)
             flags = (word.partition("=")[0] for word in words[:ends] if word.startswith("-") and len(word) > 1)
             yield Program(name, frozenset(flags))
-
-
-def _lines(count: int) -> str:
-    return f"{count} earlier {'call' if count == 1 else 'calls'}"

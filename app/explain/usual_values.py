@@ -24,6 +24,7 @@ from app.model.bound_call import decode_exact
 from app.model.call_values import general, values_in
 from app.model.decisions import Result
 from app.model.rules import ParameterConstraint
+from app.model.text import counted
 from app.model.usual import Difference, Number, Usual, UsualText, UsualValue
 from app.replay.calls import LoggedCall, decode_call, is_hidden
 from app.runtime.fairness.thread_pool import FairThreadPool
@@ -85,8 +86,8 @@ def usual_of(
         values = [*islice(values_in(decode_exact(call)), _READ_MAX)]
         pairs.add(values)
         for path, value in values:
-            for counted in (places, of_asked) if index < len(asked) else (places,):
-                if (seen := counted.get(general(path))) is not None:
+            for held in (places, of_asked) if index < len(asked) else (places,):
+                if (seen := held.get(general(path))) is not None:
                     seen.add(index, value)
     rows: list[UsualValue] = []
     for path, value in own[:_VALUES_MAX]:
@@ -197,7 +198,7 @@ class _Seen:
             usual, count = self._types.most_common(1)[0]
             if usual == "nothing":
                 return None
-            return _Found(Difference.OTHER_UNIT, f"{kind}; {_calls(count)} had {usual} here")
+            return _Found(Difference.OTHER_UNIT, f"{kind}; {counted(count, 'call')} had {usual} here")
         if type(value) is str and not _amount(value):
             return self._other_label(place, value)
         numbers = self._amounts
@@ -239,7 +240,7 @@ class _Seen:
         if not names_unit and not all(_currency(each) for each in (value, *self._others)):
             return None
         usual, count = self._others.most_common(1)[0]
-        return _Found(Difference.OTHER_UNIT, f"{_calls(count)} had {usual} here", UsualText(usual, count))
+        return _Found(Difference.OTHER_UNIT, f"{counted(count, 'call')} had {usual} here", UsualText(usual, count))
 
     @property
     def _amounts(self) -> list[int | Decimal]:
@@ -257,7 +258,7 @@ class _Seen:
 
     def _like(self, text: str, how: str) -> _Found:
         count = self._others[text]
-        words = f"looks like {_shortened(text)} ({_calls(count)}), {how}"
+        words = f"looks like {_shortened(text)} ({counted(count, 'call')}), {how}"
         return _Found(Difference.LOOK_ALIKE, words, UsualText(text, count))
 
     def _counts_up(self, value: str, text: str) -> bool:
@@ -279,7 +280,7 @@ class _Seen:
 def _other_pairing(usual: Partner | None) -> _Found | None:
     if usual is None:
         return None
-    had = f"which had {_shortened(usual.usual)} ({_calls(usual.calls)})"
+    had = f"which had {_shortened(usual.usual)} ({counted(usual.calls, 'call')})"
     words = f"never with {usual.place} {_shortened(usual.text)}, {had}"
     return _Found(Difference.OTHER_PAIRING, words, UsualText(usual.usual, usual.calls))
 
@@ -319,10 +320,6 @@ def _type_of(value: Any) -> str:
     if _is_number(value):
         return "a number"
     return "a text" if type(value) is str else "true or false" if type(value) is bool else "something else"
-
-
-def _calls(count: int) -> str:
-    return f"{count} {'call' if count == 1 else 'calls'}"
 
 
 def _is_number(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.constraints import require_name
-from app.model.text import FieldError
+from app.model.text import FieldError, counted
 from app.model.time_windows import Zone, require_zone
 
 MAX_LIVE = 10_000
@@ -268,6 +268,5 @@ class DenialBreaker(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     @property
     def reached(self) -> str:
         """The reason given when it is full."""
-        denials = "1 denial" if self.max_denials == 1 else f"{self.max_denials} denials"
         of = "" if isinstance(self.per, UnsetType) else f" with the same {' and '.join(self.per)}"
-        return f"Denial breaker: {denials}{of} in {self.window_seconds} s"
+        return f"Denial breaker: {counted(self.max_denials, 'denial')}{of} in {self.window_seconds} s"
