@@ -45,26 +45,42 @@ async def move(client: Client, workspace_id: str, to: str, login: Sequence[str] 
     (`sharing_slot`). Decisions of the slot are 503 while a key that they need has moved and another has not. Nothing is
     lost if the move is interrupted, and the same call finishes it. login: user and password by which the masters log in
     to each other. The steps are those of the Redis Cluster specification, "Live resharding".
-    Raises Invalid if there is no such master, StoreUnavailable if one is away or the user may not move slots.
+    Raises Invalid if there is no such master, or the slot is moving to another; StoreUnavailable if one is away or the
+    user may not move slots.
     """
     clients = await client.masters()
     _require_master(to, clients)
     slot, source = slot_of_workspace(workspace_id), (await holders(client, [workspace_id]))[workspace_id]
     target_id, moved = str(await _told(clients[to], "CLUSTER", "MYID")), 0
     if source != to:
+        await _require_not_elsewhere(clients[source], slot, target_id)
         source_id = str(await _told(clients[source], "CLUSTER", "MYID"))
         await _told(clients[to], "CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
         await _told(clients[source], "CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
         host, _, port = to.rpartition(":")
         auth: tuple[Value, ...] = ("AUTH2", *login) if login else ()
-        while keys := await _told(clients[source], "CLUSTER", "GETKEYSINSLOT", slot, _KEYS_AT_ONCE):
-            await _told(clients[source], "MIGRATE", host.strip("[]"), port, "", 0, _MIGRATE_MS, *auth, "KEYS", *keys)
-            moved += len(keys)
-            yield moved
+        # Other masters have keys of the slot if moves to two of them began at once: only the one begun last goes on.
+        for name in (source, *(each for each in clients if each not in (source, to))):
+            while keys := await _told(clients[name], "CLUSTER", "GETKEYSINSLOT", slot, _KEYS_AT_ONCE):
+                await _require_not_elsewhere(clients[source], slot, target_id)
+                await _told(clients[name], "MIGRATE", host.strip("[]"), port, "", 0, _MIGRATE_MS, *auth, "KEYS", *keys)
+                moved += len(keys)
+                yield moved
+        await _require_not_elsewhere(clients[source], slot, target_id)
     # The new holder first: its configuration epoch tells every other node, also the old one if this is interrupted.
     for name in dict.fromkeys((to, source)):
         await _told(clients[name], "CLUSTER", "SETSLOT", slot, "NODE", target_id)
     yield moved
+
+
+async def _require_not_elsewhere(source: Client, slot: int, target_id: str) -> None:
+    """Raise Invalid if the slot is moving to another master, which deletes its keys once a third one has the slot."""
+    rows = [line.split(" ") for line in str(await _told(source, "CLUSTER", "NODES")).splitlines()]
+    own = next(row for row in rows if "myself" in row[2].split(","))
+    other_id = next((each[:-1].partition("->-")[2] for each in own if each.startswith(f"[{slot}->-")), target_id)
+    if other_id != target_id:
+        other = next((address.partition("@")[0] for node_id, address, *_ in rows if node_id == other_id), other_id)
+        raise Invalid(f"The slot of the workspace is moving to {other}; finish that move first")
 
 
 def sharing_slot(workspace_id: str, others: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import subprocess
+import uuid
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from shipped_store import ACL
 from topologies import SEALING_FAST, Cluster, until
 from witness import Witness
 
+from app.errors import Invalid
 from app.redis_client.clients import open_client
 from app.store.placement import move
 
@@ -52,6 +54,29 @@ def elsewhere(cluster, workspace_id):
     return next(name for node in cluster.nodes if (name := f"127.0.0.1:{node.port}") != held)
 
 
+def masters_with_keys(cluster, workspace_id):
+    """Those that have keys of the workspace's slot."""
+    slot = cluster.redis.keyslot(f"{{{workspace_id}}}")
+    return [
+        f"127.0.0.1:{node.port}"
+        for node in cluster.nodes
+        if node.redis.execute_command("CLUSTER COUNTKEYSINSLOT", slot)
+    ]
+
+
+def begin_move(cluster, workspace_id, to):
+    """Move ten keys of the workspace, as a command that is killed then."""
+
+    async def begin():
+        client = open_client(cluster.url, 5_000)
+        moves = move(client, workspace_id, to)
+        assert await anext(moves) == 10
+        await moves.aclose()
+        await client.close()
+
+    asyncio.run(begin())
+
+
 def test_a_workspace_is_made_on_the_master_that_is_named(cluster):
     for node in cluster.nodes:
         shard = f"127.0.0.1:{node.port}"
@@ -79,11 +104,7 @@ def test_a_workspace_moves_under_load_with_all_its_keys(cluster, witness):
     assert (load.wrong, load.cut) == ([], [])
     assert json.loads(moved.stdout)["keys"] > 10
     assert shard_of(cluster, workspace_id) == to
-    slot = cluster.redis.keyslot(f"{{{workspace_id}}}")
-    counts = {
-        f"127.0.0.1:{node.port}": node.redis.execute_command("CLUSTER COUNTKEYSINSLOT", slot) for node in cluster.nodes
-    }
-    assert [name for name, count in counts.items() if count] == [to]
+    assert masters_with_keys(cluster, workspace_id) == [to]
 
 
 def test_an_interrupted_move_is_finished_by_the_same_command(cluster, witness):
@@ -92,16 +113,8 @@ def test_an_interrupted_move_is_finished_by_the_same_command(cluster, witness):
     assert witness.question(agent_id).send_until_answered()["result"] == "allowed"
     workspace_id, to = witness.tenant.id, elsewhere(cluster, witness.tenant.id)
 
-    async def begin():
-        client = open_client(cluster.url, 5_000)
-        moves = move(client, workspace_id, to)
-        assert await anext(moves) == 10
-        await moves.aclose()
-        await client.close()
-
-    asyncio.run(begin())
-    slot = cluster.redis.keyslot(f"{{{workspace_id}}}")
-    assert sum(node.redis.execute_command("CLUSTER COUNTKEYSINSLOT", slot) > 0 for node in cluster.nodes) == 2
+    begin_move(cluster, workspace_id, to)
+    assert len(masters_with_keys(cluster, workspace_id)) == 2
     finished = remit(cluster, "move", workspace_id, to)
     assert finished.returncode == 0, finished.stderr
     assert f"workspace {workspace_id} is on {to}" in finished.stdout
@@ -109,6 +122,51 @@ def test_an_interrupted_move_is_finished_by_the_same_command(cluster, witness):
         remit(cluster, "move", workspace_id, to).stdout == f"workspace {workspace_id} is on {to}; 0 keys have moved\n"
     )
     assert witness.question(agent_id).send_until_answered()["result"] == "allowed"
+
+
+def test_a_move_that_is_under_way_is_not_turned_elsewhere(cluster, witness):
+    """A master that lost a slot deletes its keys, so of two targets one would delete what the other does not have."""
+    agent_id = witness.new_agent()
+    assert witness.question(agent_id).send_until_answered()["result"] == "allowed"
+    workspace_id, held = witness.tenant.id, shard_of(cluster, witness.tenant.id)
+    first, second = (name for node in cluster.nodes if (name := f"127.0.0.1:{node.port}") != held)
+    begin_move(cluster, workspace_id, first)
+
+    refused = remit(cluster, "move", workspace_id, second)
+
+    assert refused.returncode == 1
+    assert f"is moving to {first}" in refused.stderr
+    assert remit(cluster, "move", workspace_id, first).returncode == 0
+    assert witness.question(agent_id).send_until_answered()["result"] == "allowed"
+    assert remit(cluster, "move", workspace_id, second).returncode == 0
+    assert masters_with_keys(cluster, workspace_id) == [second]
+
+
+def test_of_two_moves_at_once_one_goes_on_and_keeps_what_the_other_has_moved(cluster):
+    """The one that has begun last."""
+    workspace_id = str(uuid.uuid4())
+    keys = {f"remit:{{{workspace_id}}}:{number}": str(number) for number in range(50)}
+    for name, value in keys.items():
+        cluster.redis.set(name, value)
+    slot = cluster.redis.keyslot(f"{{{workspace_id}}}")
+    source = cluster.owner(slot)
+    first, second = (node for node in cluster.nodes if node is not source)
+
+    async def both():
+        client = open_client(cluster.url, 5_000)
+        one, other = (move(client, workspace_id, f"127.0.0.1:{node.port}") for node in (first, second))
+        assert await anext(one) == 10
+        # As if the second had looked before the first began.
+        source.redis.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", second.id)
+        assert await anext(other) == 10
+        with pytest.raises(Invalid, match=f"is moving to 127.0.0.1:{second.port}"):
+            await anext(one)
+        assert [moved async for moved in other][-1] == len(keys)
+        await client.close()
+
+    asyncio.run(both())
+    assert masters_with_keys(cluster, workspace_id) == [f"127.0.0.1:{second.port}"]
+    assert {name: cluster.redis.get(name).decode() for name in keys} == keys
 
 
 def test_a_user_moves_a_workspace_with_the_permissions_that_the_page_names(cluster, witness):
