@@ -6,11 +6,11 @@ import time
 from bench.harness.bench import Bench, Turn, decisions, forget_entries
 from bench.harness.closed_loop import COLUMNS
 from bench.harness.population import HOT_RULES, PolicySketch, hot_call, make_place
+from bench.harness.processes import free_port
 from bench.harness.table import Goal, Table, take_turns
 
 CONNECTIONS, MOST = 32, 1.15
 SINGLE, CLUSTER = "one Redis", "a cluster of one node"
-_CLUSTER_OPTIONS = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf")
 _STATE_SECONDS = 30
 
 
@@ -18,7 +18,7 @@ def measure(bench: Bench) -> Table:
     """The hot call on both, in turns: what the cluster's client costs, without what several nodes would add."""
     with contextlib.ExitStack() as stack:
         turns: dict[str, Turn] = {}
-        for label, options in {SINGLE: (), CLUSTER: _CLUSTER_OPTIONS}.items():
+        for label, options in {SINGLE: (), CLUSTER: cluster_options()}.items():
             store = stack.enter_context(bench.running_store(f"cluster_cost_{len(turns)}", options))
             if options:
                 store.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
@@ -53,3 +53,10 @@ def measure(bench: Bench) -> Table:
         goals=goals,
         left_out=["Several nodes: what they add is connections, not work for each decision."],
     )
+
+
+def cluster_options() -> tuple[str, ...]:
+    """Options of a node that is a cluster by itself. Its second port is 10000 above its first if not given: too high
+    for some.
+    """
+    return ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", str(free_port()))
