@@ -44,18 +44,18 @@ export function guardTools<T extends Record<string, AiTool>>(
 ): T {
   const { pause = false, reportOutcome = false } = options;
   const gate = new Gate(remit, agent, { ...options, reportOutcome: reportOutcome || pause });
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, guarded(gate, name, tool, pause)])) as T;
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, guarded(gate, agent, name, tool, pause)])) as T;
 }
 
-/** The places of calls that run: of two at one place, such as a subagent's with the same words and id, it names one. */
+/** Agents and places of the calls that run: of two with the same, as when a subagent has the same words and id, one is named. */
 const running = new Set<string>();
 
-function guarded(gate: Gate, name: string, tool: AiTool, pause: boolean): AiTool {
+function guarded(gate: Gate, agent: string, name: string, tool: AiTool, pause: boolean): AiTool {
   const execute = tool.execute as ((input: unknown, options?: Options) => unknown) | undefined;
   if (!execute) throw new TypeError(`The tool "${name}" has no execute: it cannot be guarded here`);
   async function judged(input: unknown, given?: Options): Promise<{ run: Run; ended: () => void }> {
     const place = pause ? placeOf(given ?? {}) : undefined;
-    const written = place && write(place);
+    const written = place && write([agent, place]);
     const isFirst = written !== undefined && !running.has(written);
     if (isFirst) running.add(written);
     const ended = () => void (isFirst && running.delete(written));

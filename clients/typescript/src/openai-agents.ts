@@ -57,7 +57,7 @@ export function guardTool<T extends FunctionTool>(
     details?: { toolCall?: { callId?: string } },
   ): Promise<unknown> {
     const given = strictJson(input || "{}");
-    return beginning(runContext, placeOf(runContext, details?.toolCall?.callId, trace), async (place) => {
+    return beginning(runContext, agent, placeOf(runContext, details?.toolCall?.callId, trace), async (place) => {
       const verdict = await gate.judge(tool.name, given, { place });
       if (verdict.kind !== "run") return verdict.text;
       // With new details: the framework may have kept what it read of the arguments beside the old ones.
@@ -67,9 +67,9 @@ export function guardTool<T extends FunctionTool>(
   return { ...tool, needsApproval, invoke };
 }
 
-/** By a run's usage, which is the same in all its turns: its name, and the places of the calls that were begun. */
+/** By a run's usage, which is the same in all its turns: its name, and agents and places of the calls that were begun. */
 const runs = new WeakMap<object, { name: string; begun: Set<string> }>();
-/** The places of all calls that run now: runs may share a trace. */
+/** Agents and places of all calls that run now: runs may share a trace. */
 const running = new Set<string>();
 
 /** The run, by its trace if that is known; the turn; the call's id. */
@@ -85,9 +85,14 @@ function runOf(usage: object) {
   return run;
 }
 
-/** Runs a call, at its place if it is the first there: the framework begins each call once. */
-async function beginning<R>({ usage }: RunContext, place: Place, run: (place: Place) => Promise<R>): Promise<R> {
-  const written = place && write(place);
+/** Runs a call, at its place if it is the agent's first there: the framework begins each call once. */
+async function beginning<R>(
+  { usage }: RunContext,
+  agent: string,
+  place: Place,
+  run: (place: Place) => Promise<R>,
+): Promise<R> {
+  const written = place && write([agent, place]);
   if (written === undefined || running.has(written) || runOf(usage).begun.has(written)) return run(undefined);
   runOf(usage).begun.add(written);
   running.add(written);

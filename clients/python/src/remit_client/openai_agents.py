@@ -41,6 +41,7 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         self, remit: Remit | AsyncRemit, agent: str, *, user_request: bool = False, **options: Unpack[Options]
     ) -> None:
         super().__init__(self._guard, name="remit")
+        self._agent = agent
         self._has_user = user_request
         self._protected: set[str] = set()
         self._gate = async_gate(remit, agent, **options)
@@ -76,7 +77,7 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         place, session, begun = None, None, _Begun()
         if context.tool_name in self._protected:
             place = _place(context, context.tool_call_id)
-            if _running.setdefault(place, begun) is not begun:
+            if _running.setdefault((self._agent, *place), begun) is not begun:
                 place = None
         else:
             session = getattr(getattr(context, "run_config", None), "group_id", None)
@@ -112,15 +113,15 @@ class _Begun:
 
 
 _running: WeakValueDictionary[tuple[Any, ...], _Begun] = WeakValueDictionary()
-"""By their places, the calls that run now: a place names only the first of them."""
+"""By agent and place, the calls that run now: only the first of those with the same is named."""
 
 
 def _place(run: RunContextWrapper[Any], call_id: str) -> tuple[Any, ...]:
     """The trace, which a resumed run continues; the run's input, since runs may share a trace; the turn; the call's id.
 
     Of two calls of a turn that have the same id, the framework runs one. A subagent may still stand at the same place:
-    so a place names one call at a time, and none whose outcome was reported. Without tracing, a mark on the run's usage
-    stands for the trace; it is lost when the run is saved.
+    so a place names one call of an agent at a time, and none whose outcome was reported. Without tracing, a mark on the
+    run's usage stands for the trace; it is lost when the run is saved.
     """
     trace = get_current_trace()
     begun = trace.trace_id if trace is not None and trace.trace_id != "no-op" else None

@@ -1,6 +1,8 @@
 """What single frameworks can do beside the rest: their own pauses, listings and sessions, and whose words they send."""
 
 import json
+import re
+from collections import Counter
 
 import pytest
 import scripted
@@ -42,6 +44,33 @@ async def test_openai_agents_asks_twice_in_one_session(faulty):
     await Runner.run(agent, state, run_config=config)
     first, second, _outcome = (one.partition(b"\r\n\r\n")[2] for one in server.asked)
     assert (first, len(ran)) == (second, 1)
+
+
+async def test_an_agent_that_another_one_asks_has_calls_of_its_own(faulty):
+    """In one trace, with the same words and ids. Remit is asked twice about each: before it runs, and as it does."""
+    from agents import Agent, Runner, function_tool, trace
+
+    from remit_client.openai_agents import RemitGuardrail
+
+    server, ran = faulty(answer(200, YES)), []
+
+    def agent_that(name, before=None):
+        @function_tool(failure_error_function=None)
+        async def refund_create(amount: int) -> str:
+            """Pay back."""
+            if before is not None:
+                await Runner.run(before, "refund")
+            ran.append(name)
+            return "paid"
+
+        tool = RemitGuardrail(Remit(server.url, KEY, **PATIENT), name).protect(refund_create)
+        return Agent(name="a", model=scripted.openai_model(), tools=[tool])
+
+    with trace("desk"):
+        await Runner.run(agent_that("desk", agent_that("clerk")), "refund")
+    names = [re.search(rb"(?im)^idempotency-key: (.*)$", one) for one in server.asked if b"/v1/authorize" in one]
+    assert ran == ["clerk", "desk"]
+    assert sorted(Counter(name and name[1] for name in names).values()) == [2, 2]
 
 
 class TestTheFrameworksOwnInterrupts:

@@ -14,6 +14,14 @@ import { ESCALATED, FaultyServer, KEY, NO, PATIENT_MS, type Said, YES } from "..
 import { AI_SDKS, aiModel, langChainAgent, NAME, openAIModel, openAITools, PARAMETERS, THREAD } from "./scripted.js";
 
 const nameIn = (asked: string) => /^idempotency-key: (.*)$/im.exec(asked)?.[1];
+/** How often Remit was asked about each call, by the names of the calls. */
+function namesOf(server: FaultyServer): number[] {
+  const counts = new Map<string | undefined, number>();
+  for (const one of server.asked.filter((one) => one.startsWith("POST /v1/authorize "))) {
+    counts.set(nameIn(one), (counts.get(nameIn(one)) ?? 0) + 1);
+  }
+  return [...counts.values()];
+}
 async function asking(...answers: Said[]) {
   const server = await FaultyServer.start(answers);
   return { server, remit: new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS }), ran: [] as unknown[] };
@@ -74,6 +82,36 @@ for (const [says, answers, runs] of [
     });
   }
 }
+
+test("OpenAI Agents: an agent that another one asks has calls of its own, although they stand at the same place", async () => {
+  const { server, remit, ran } = await asking(YES);
+  const options = { trace: () => ({ traceId: "trace_1" }) };
+  const runner = new Runner({ tracingDisabled: true });
+  const agentThat = (agent: string, invoke: () => Promise<string>) => {
+    const tool = guardOpenAI(remit, agent, { ...openAITools(ran), invoke }, options);
+    return new OpenAIAgent({ name: "desk", model: openAIModel(), tools: [tool] });
+  };
+  const clerk = agentThat("clerk", async () => (ran.push("clerk"), "paid"));
+  await runner.run(agentThat("desk", async () => (await runner.run(clerk, "refund"), ran.push("desk"), "paid")), "refund");
+  assert.deepEqual(ran, ["clerk", "desk"]);
+  assert.deepEqual(namesOf(server), [2, 2]);
+  server.close();
+});
+
+test("AI SDK: an agent that another one asks has calls of its own, although they stand at the same place", async () => {
+  for (const [, sdk, mocks] of AI_SDKS) {
+    const { server, remit, ran } = await asking(YES);
+    const run = (agent: string, before = async (): Promise<unknown> => undefined) => {
+      const execute = async () => (await before(), ran.push(agent), "paid");
+      const tools = guardTools(remit, agent, { [NAME]: sdk.tool({ inputSchema: z.any(), execute }) }, { pause: true });
+      return sdk.generateText({ model: aiModel(PARAMETERS, mocks), tools, prompt: "refund" } as any);
+    };
+    await run("desk", () => run("clerk"));
+    assert.deepEqual(ran, ["clerk", "desk"]);
+    assert.deepEqual(namesOf(server), [2, 2]);
+    server.close();
+  }
+});
 
 test("AI SDK: the next call with the same id is asked about, although the one before was approved", async () => {
   for (const [, sdk, mocks] of AI_SDKS) {
