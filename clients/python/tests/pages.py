@@ -8,20 +8,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cases import PATIENT
+
 ROOT = Path(__file__).parents[3]
 UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+PATIENT_TOO = f"""from remit_client import AsyncRemit, Remit
+for each in (AsyncRemit, Remit):
+    each.__init__.__kwdefaults__.update({PATIENT})
+"""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run_page(
     page: str, folder: Path, agent: str, alias: str = "refund-bot", **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """The page's program, as a process; `agent` stands for the alias that the page uses."""
+    """The page's program, as a process; `agent` stands for the alias that the page uses.
+
+    Clients that it makes without a timeout have that of the tests: a busy machine is no error of the page.
+    """
     program = folder / "page.py"
     program.write_text(code_of(page).replace(f'"{alias}"', repr(agent)))
+    (folder / "sitecustomize.py").write_text(PATIENT_TOO)  # which Python imports before the program
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     # Some frameworks keep things there; one offers traces to whoever runs it first.
-    own = {"PATH": path, "XDG_DATA_HOME": str(folder), "CREWAI_TESTING": "true"}
+    own = {"PATH": path, "PYTHONPATH": str(folder), "XDG_DATA_HOME": str(folder), "CREWAI_TESTING": "true"}
     return subprocess.run(
         [sys.executable, program], env=own | env, cwd=folder, capture_output=True, text=True, timeout=120
     )
