@@ -24,7 +24,7 @@ from app.model.proposals import (
     ToolUse,
 )
 from app.model.times import rfc3339
-from app.propose.changes import Change, applied, changes_of, grants_a_pattern
+from app.propose.changes import Change, applied, changes_of, grants_a_pattern, is_in_force
 from app.propose.judged import Judge, Tried, of_unseen_users, policies_of, tried
 from app.propose.observed import Observations, ObservedCall, by_tool, units_of
 from app.propose.proposer import KnownTool, Proposed, is_nameable, propose, shortly
@@ -59,11 +59,11 @@ def proposal_of(
     units = units_of(calls)
     policies, evidence, tools = proposed.policies, proposed.evidence, list(_tools(proposed, calls))
     varied, changes = [*proposed.bounded, *proposed.disclosing], None
-    if compare is not None and current and not grants_a_pattern(current):
+    if compare is not None and any(map(is_in_force, current)) and not grants_a_pattern(current):
         is_long = task.to_ms - max(task.from_ms, since_ms) >= _UNUSED_MS and not warnings
         made = changes_of(current, calls, proposed, seen.called if is_long else None)
-        policies, changes = applied(current, made), _meant(current, made, compare)
-        evidence, varied = _moved(proposed, policies), [each.tool for each in made]
+        policies, changes = _meant(current, made, compare)
+        evidence, varied = _moved(proposed, policies), [each.tool for each in changes]
         tools = [each for each in tools if each.name in varied]
     found = tried(policies, calls, varied)
     is_whole = changes is None and len(units) >= _FEWEST_UNITS
@@ -88,7 +88,7 @@ def proposal_of(
         hostile=_hostile(found),
         tests=list(_tests(proposed, found)) if changes is None else [],
         never=list(_claims(catalog)) if changes is None else [],
-        warnings=[*warnings, *_warnings(proposed, catalog, seen)],
+        warnings=[*warnings, *_warnings(proposed, catalog, seen), *(_left_out(current) if changes is None else ())],
         changes=changes,
     )
 
@@ -104,29 +104,29 @@ def _claims(catalog: Mapping[str, KnownTool]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _meant(current: Sequence[Mapping[str, Any]], changes: Iterable[Change], compare: Compare) -> list[ProposedChange]:
-    """Each change with what it means by itself."""
-    before = policies_of(current)
-    return [
-        ProposedChange(
-            kind=each.kind,
-            tool=each.tool,
-            calls=each.calls,
-            units=each.units,
-            meaning=compare(before, policies_of(applied(current, [each]))),
-        )
-        for each in changes
-    ]
+def _meant(
+    current: Sequence[Mapping[str, Any]], made: Iterable[Change], compare: Compare
+) -> tuple[list[dict[str, Any]], list[ProposedChange]]:
+    """The policies after all changes that change an answer, and each with what it means by itself."""
+    before, kept, changes = policies_of(current), list[Change](), list[ProposedChange]()
+    for each in made:
+        meaning = compare(before, policies_of(applied(current, [each])))
+        if meaning.flips or meaning.limits or not meaning.complete:
+            kept.append(each)
+            changes.append(
+                ProposedChange(kind=each.kind, tool=each.tool, calls=each.calls, units=each.units, meaning=meaning)
+            )
+    return applied(current, kept), changes
 
 
 def _moved(proposed: Proposed, policies: Sequence[Mapping[str, Any]]) -> list[RuleEvidence]:
     """What the rules that are the proposal's were made from, by their places among these policies."""
-    places = {each["name"]: at for at, each in enumerate(policies) if each in proposed.policies}
     found = []
     for each in proposed.evidence:
-        policy, _, below = each.path.removeprefix("policies[").partition("]")
-        place = places.get(proposed.policies[int(policy)]["name"])
-        if place is not None:
+        number, _, below = each.path.removeprefix("policies[").partition("]")
+        policy = proposed.policies[int(number)]
+        same = (at for at, other in enumerate(policies) if policy.items() <= other.items())
+        if (place := next(same, None)) is not None:
             found.append(replace(each, path=f"policies[{place}]{below}"))
     return found
 
@@ -219,6 +219,14 @@ def _warnings(proposed: Proposed, catalog: Mapping[str, KnownTool], seen: Observ
         yield f"{unnamed} calls name neither `context.user` nor `context.session`; they count as one user's"
     if seen.unreadable:
         yield f"{seen.unreadable} entries could not be read"
+
+
+def _left_out(current: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield which guardrails a whole file does not have."""
+    names = [str(each["name"]) for each in current if each.get("kind") == "guardrail"]
+    if names:
+        many = "1 guardrail of the agent is" if len(names) == 1 else f"{len(names)} guardrails of the agent are"
+        yield f"{many} not in the file, and --prune deletes what is not: {_listed(names)}"
 
 
 def _many(tools: Sequence[str], one: str, many: str) -> str:
