@@ -66,7 +66,9 @@ def call_of(place: Place, expected: str) -> Call:
 
 
 def tree_of(commit: str, folder: Path) -> Path:
-    """The files of a commit."""
+    """The folder, with the files of a commit; several questions of a run may ask for it."""
+    if folder.exists():
+        return folder
     folder.mkdir()
     archive = subprocess.run(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)

@@ -51,7 +51,7 @@ def measure(bench: Bench) -> Table:
         compared="service us",
         first_column=f"Store, {CONNECTIONS} connections",
         goals=goals,
-        left_out=["Several nodes: what they add is connections, not work for each decision."],
+        left_out=["Not measured: several nodes. What they add is connections, not work for each decision."],
     )
 
 

@@ -47,5 +47,5 @@ def measure(bench: Bench) -> Table:
         baseline=COMMITTED,
         compared="instructions",
         first_column="Server",
-        left_out=["A whole decision is in `instructions`.", "Work in the kernel."],
+        left_out=["A whole decision is in `instructions`. Not counted: work in the kernel."],
     )
