@@ -5,12 +5,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 from calls import TOOL
+from forked import put_remit_in
 from servers import ADMIN_KEY, Replica, clean_env
 from shipped_store import ACL, ShippedStore, newest_redis
 from topologies import SEALING_FAST, until
@@ -72,7 +72,7 @@ def logged(client) -> set[str]:
 
 def run_block(store, number: int) -> str:
     """What a block of the page prints, in the directory of the store and with `remit` on the path."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{put_remit_in(store.folder.parent / 'bin')}:{os.environ['PATH']}"
     env = clean_env() | {"REMIT_REDIS_URL": store.url, "PATH": path} | SECRET
     return subprocess.check_output(["bash", "-euc", BLOCKS[number]], cwd=store.folder, env=env, text=True)
 
