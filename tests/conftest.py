@@ -21,6 +21,7 @@ from httpx._transports import default
 from profiles import register_profiles
 from servers import Replica, Store, store_binaries
 from tenants import tenant_on
+from weekly import may_wait
 from workers import Workers
 
 from app.model.ids import Ids
@@ -30,16 +31,6 @@ from app.settings import Settings
 STORES = ("fakeredis", "redis", "valkey")
 PATIENCE_S = 300
 FAULTS = "tests/faults/"
-WEEKLY = {
-    "tests/authzen/test_envoy.py": "the binding's own tests send the same requests; only Envoy itself can change here",
-    "tests/deploy/test_release.py": "a release runs it before it publishes anything",
-    "tests/deploy/test_wheel.py": "CI builds, installs and runs the wheel in .ci/newcomer",
-    "tests/faults/test_cluster_under_load.py": "a cluster differs from one store in redis_client and store/pointers.py",
-    "tests/faults/test_lost_shard.py": "a cluster differs from one store in redis_client and store/pointers.py",
-    "tests/faults/test_planned_failover.py": "Sentinels differ from one store in app/redis_client alone",
-    "tests/faults/test_sentinel_failover.py": "Sentinels differ from one store in app/redis_client alone",
-}
-"""Files that run weekly, or when what they test is touched (`.ci/run`), and why that is enough."""
 MEMORY = "/dev/shm"
 MEMORY_BYTES = 4 << 30
 
@@ -78,11 +69,15 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark tests by their folder and store, run the slow ones first, and let tests that hang fail."""
+    """Mark tests by their folder and store, run the slow ones first, and let tests that hang fail.
+
+    TOUCHED: a file with the names of those that a push has touched, one a line; what tests one of them is not weekly.
+    """
+    touched = Path(os.environ["TOUCHED"]).read_text().splitlines() if "TOUCHED" in os.environ else ()
     for item in items:
         if item.nodeid.startswith(FAULTS):
             item.add_marker("faults")
-        if item.nodeid.partition("::")[0] in WEEKLY:
+        if may_wait(item.nodeid.partition("::")[0], touched):
             item.add_marker("weekly")
         if _needs_more(item):
             item.add_marker("stores")
