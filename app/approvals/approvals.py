@@ -1,6 +1,7 @@
 """Read, decide and end the approvals of a workspace."""
 
 from collections.abc import Sequence
+from statistics import median_low
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from app.approvals.deciders import Decider, decider_of, roots_of
 from app.approvals.reaper import require_backlog
 from app.approvals.records import KEEP_MS, approval_of, drop_old_ids, open_keys
+from app.approvals.waiting import pending_ids
 from app.errors import (
     AppError,
     ApprovalChanged,
@@ -29,14 +31,18 @@ from app.model.approvals import (
     Approval,
     ApprovalQuery,
     ApprovalStatus,
+    ApprovalSummary,
     Grant,
     Person,
+    SummaryQuery,
+    WaitingCall,
     policies_that_asked,
     whole_record,
 )
 from app.model.catalog import consequence_in
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
+from app.model.times import parse_time_ms
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
@@ -49,6 +55,9 @@ ANY_GRANT = Grant()
 
 _CHUNK = 128
 _READ_MAX = 1_000
+_WAITING = ApprovalQuery(status=(ApprovalStatus.PENDING,))
+_DECIDED = ApprovalQuery(status=(ApprovalStatus.APPROVED, ApprovalStatus.DENIED, ApprovalStatus.CONSUMED), limit=50)
+"""The latest that a summary is about; some of them nobody decided."""
 _SHOWN_NOTE = 500
 _REFUSALS: dict[str, tuple[type[AppError], str]] = {
     "revoked": (Unauthorized, "The API key is unknown or has been revoked"),
@@ -130,6 +139,22 @@ class Approvals:
             if opened is None and wants_open:  # few of the others may be open
                 opened = await self._open_ids(keyspace, query)
         return await self._named(keyspace, matches), before
+
+    async def summary(self, workspace_id: str, query: SummaryQuery) -> ApprovalSummary:
+        """What waits, with the calls that have waited longest, and how long people took lately."""
+        keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
+        opened = keyspace.approvals_open if query.agent_id is None else keyspace.agent_approvals(query.agent_id)
+        waiting = await pending_ids(self._client, keyspace, opened, now_ms)
+        oldest = await self._matching(keyspace, waiting[: query.calls], _WAITING, None, now_ms)
+        decided, _ = await self.page(workspace_id, replace(_DECIDED, agent_id=query.agent_id))
+        took = [
+            parse_time_ms(each.approvals[-1].at) - parse_time_ms(each.created_at) for each in decided if each.approvals
+        ]
+        brief = [
+            WaitingCall(each.id, each.agent_id, each.agent_name, each.tool_name, each.created_at)
+            for each in await self._named(keyspace, oldest)
+        ]
+        return ApprovalSummary(len(waiting), brief, len(took), median_low(took) / 1000 if took else None)
 
     async def _ids_before(
         self, keyspace: Keyspace, opened: Sequence[bytes] | None, before: str | None, most: int

@@ -1,7 +1,7 @@
-"""How many approvals wait for people in all workspaces together, and for how long."""
+"""Which approvals wait for people, and how many in all workspaces together, and for how long."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.runtime.fairness.loop_turns import take_turn
 from app.runtime.kept_reading import KeptReading
-from app.store.keyspace import keyspace_of
+from app.store.keyspace import Keyspace, keyspace_of
 from app.store.workspaces import workspace_ids
 
 FRESH_SECONDS = 15.0
@@ -37,21 +37,30 @@ class WaitingWatch:
         now_ms = await store_time_ms(self._client)
         waiting, oldest_ms = 0, now_ms
         keyspaces = [keyspace_of(each) for each in await workspace_ids(self._client)]
-        # Those that were approved and not used yet are open, too.
-        found = await self._client.read_each(
-            ("ZRANGE", each.approvals_open, f"({now_ms}", "+inf", "BYSCORE") for each in keyspaces
-        )
+        found = await self._client.read_each(_open(each.approvals_open, now_ms) for each in keyspaces)
         for keyspace, ids in zip(keyspaces, found, strict=True):
-            for start in range(0, len(ids or ()), _AT_ONCE):
-                some = [each.decode() for each in ids[start : start + _AT_ONCE]]
-                fields = (("HGET", keyspace.approval(each), "status") for each in some)
-                statuses = await self._client.read_pipelined(fields)
-                pending = [
-                    time_ms_of(each)
-                    for each, status in zip(some, statuses, strict=True)
-                    if status == ApprovalStatus.PENDING
-                ]
-                waiting += len(pending)
-                oldest_ms = min([oldest_ms, *pending])
-                await take_turn()
+            pending = await _pending(self._client, keyspace, ids or ())
+            waiting += len(pending)
+            oldest_ms = min([oldest_ms, *map(time_ms_of, pending)])
         return Waiting(waiting, (now_ms - oldest_ms) / 1000)
+
+
+async def pending_ids(client: Client, keyspace: Keyspace, opened: str, now_ms: int) -> list[str]:
+    """Ids of those that wait, of the approvals in the key `opened`, the oldest first."""
+    return sorted(await _pending(client, keyspace, await client.call_bytes(*_open(opened, now_ms))))
+
+
+def _open(name: str, now_ms: int) -> tuple[str, ...]:
+    """The command that finds those that are open, which those that were approved and not used yet are, too."""
+    return "ZRANGE", name, f"({now_ms}", "+inf", "BYSCORE"
+
+
+async def _pending(client: Client, keyspace: Keyspace, opened: Sequence[bytes]) -> list[str]:
+    """Those that wait, of the open ones."""
+    pending: list[str] = []
+    for start in range(0, len(opened), _AT_ONCE):
+        some = [each.decode() for each in opened[start : start + _AT_ONCE]]
+        statuses = await client.read_pipelined([("HGET", keyspace.approval(each), "status") for each in some])
+        pending += [each for each, status in zip(some, statuses, strict=True) if status == ApprovalStatus.PENDING]
+        await take_turn()
+    return pending

@@ -237,6 +237,34 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     plan: PlanPlace | UnsetType = UNSET
 
 
+class WaitingCall(Struct, frozen=True, rename="camel"):
+    """A call that waits for people, in brief: without anything that it says.
+
+    agent_name: The agent's name now; null if it was deleted.
+    """
+
+    id: Id
+    agent_id: AgentId
+    agent_name: str | None
+    tool_name: str
+    created_at: CreatedAt
+
+
+class ApprovalSummary(Struct, frozen=True, rename="camel"):
+    """What waits, and how long people take.
+
+    waiting: How many calls wait.
+    oldest: Those that have waited longest, as many as were asked for.
+    decided: How many of the latest that people decided the next field is about: 50 at most.
+    half_within_seconds: Half of those were decided within this time; null if none was.
+    """
+
+    waiting: Count
+    oldest: list[WaitingCall]
+    decided: Count
+    half_within_seconds: float | None
+
+
 def whole_record(record: dict[str, str]) -> dict[str, str]:
     """An approval's record from the store, with every field that it has or starts with.
 
@@ -290,3 +318,14 @@ class Grant(Struct, frozen=True, kw_only=True):
 
     uses: int | UnsetType = UNSET
     valid_seconds: int | UnsetType = UNSET
+
+
+class SummaryQuery(QueryFields, frozen=True):
+    """What a summary of the approvals contains.
+
+    agent_id: Only of this agent's approvals, by its id or its alias.
+    calls: How many of the calls that have waited longest it names.
+    """
+
+    agent_id: AgentFilter | None = None
+    calls: Annotated[int, Meta(ge=0, le=1000)] = 3

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -86,7 +87,8 @@ async def test_a_slow_reader_of_the_stream_is_told_everything_that_the_store_has
         decisions=SimpleNamespace(authenticator=SimpleNamespace(still_valid=still_valid)),
     )
     caller = SimpleNamespace(workspace_id=workspace_id, key_id="k")
-    messages = approval_stream._messages(services, caller, "svc_", None, asyncio.Event())
+    message = partial(approval_stream._whole, services, workspace_id)
+    messages = approval_stream._messages(services, caller, "svc_", None, asyncio.Event(), message)
     assert await anext(messages) == b": listening\n\n"
     added = []
     for start in range(0, many, 500):
@@ -106,6 +108,17 @@ async def test_a_slow_reader_of_the_stream_is_told_everything_that_the_store_has
     await follower.close()
     assert (got == added, lost) == (True, 0) if many <= 10_000 else (got, lost > 0) == (added[-len(got) :], True)
     assert len(got) >= min(many, 10_000)
+
+
+def test_brief_events_have_the_id_and_nothing_of_the_call(tenant, agent_id):
+    """Those that had been missed, too."""
+    with tenant.admin.stream("GET", "/v1/approvals/stream?brief=true") as answer:
+        events = (line for line in answer.iter_lines() if line.startswith(("event: ", "data: ")))
+        asked = ask(tenant, agent_id)["approval"]["id"]
+        assert [next(events), next(events)] == ["event: pending", f'data: {{"id":"{asked}"}}']
+    with tenant.admin.stream("GET", "/v1/approvals/stream?brief=true", headers={"Last-Event-ID": "0-0"}) as answer:
+        told = (line for line in answer.iter_lines() if line.startswith("data: "))
+        assert f'data: {{"id":"{asked}"}}' in (next(told) for _ in range(1000))
 
 
 def test_an_event_that_the_store_never_had_is_said_to_be_lost_and_hides_no_later_one(tenant, agent_id):

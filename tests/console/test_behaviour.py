@@ -123,7 +123,7 @@ def test_an_approval_is_decided_on_the_version_that_was_seen(visit, scene):
     approval = ask(scene, 112)
     visitor = visit("approve")
     page = visitor.page
-    page.route("**/v1/approvals/stream", lambda _: None)  # held: it says nothing, and nothing is read anew for it
+    page.route("**/v1/approvals/stream*", lambda _: None)  # held: it says nothing, and nothing is read anew for it
     visitor.open(f"/console/approvals/{approval}", "Approval")
     page.get_by_role("button", name="Deny").wait_for()
     other = scene.tenant.admin.post(f"/v1/approvals/{approval}/approve", json={"note": "faster"})
@@ -163,7 +163,7 @@ def test_cards_decided_while_the_connection_was_lost_keep_their_place(visit, sce
     """One that others decided stays, as tall as it was, and says what became of it; no card below it moves up."""
     visitor = visit("approve", viewport={"width": 390, "height": 9000})
     page, streams = visitor.page, []
-    page.route("**/v1/approvals/stream", lambda route: route.continue_() if streams else streams.append(route))
+    page.route("**/v1/approvals/stream*", lambda route: route.continue_() if streams else streams.append(route))
     approvals = [ask(scene, 131 + number, f"AWAY0{number}", session=f"lost-{number}") for number in range(3)]
     visitor.open("/console/approvals", "Approvals")
     cards = [page.get_by_role("article").filter(has_text=f"AWAY0{number}") for number in range(3)]
@@ -278,11 +278,8 @@ def test_a_page_that_stays_open_keeps_a_bounded_number_of_approvals(visit, scene
 def test_approvals_say_how_long_people_take(visit, scene):
     """The median of the latest, on Overview and Approvals; the decided ones are found by agent and tool."""
     page = visit("view").page
-    at = "2026-11-20T10:{}:00.000Z"
-    decided = [{"createdAt": at.format("00"), "approvals": [{"at": at.format(end)}]} for end in ("50", "04", "01")]
-    page.route(
-        "**/v1/approvals?status=approved*limit=50", lambda route: route.fulfill(json=[*decided, {"approvals": []}])
-    )
+    told = {"waiting": 0, "oldest": [], "decided": 3, "halfWithinSeconds": 240.0}
+    page.route("**/v1/approvals/summary*", lambda route: route.fulfill(json=told))
     for path in ("/console", "/console/approvals"):
         page.goto(scene.url + path)
         page.get_by_text("Half of the latest 3 were decided within 4 min.").wait_for()
@@ -510,7 +507,7 @@ def test_two_tabs_share_the_stream_of_approvals(visit, scene):
     until(second, f"document.querySelectorAll('.approval.pending').length === {first_count + 1}")
     assert second.get_by_text("113.0", exact=True).count() == 1
     assert [path for _, path in visitor.requests if path == "/v1/approvals/stream"] == streams
-    with second.expect_request("**/v1/approvals/stream"):
+    with second.expect_request("**/v1/approvals/stream*"):
         visitor.page.close()
     visitor.page = second
 

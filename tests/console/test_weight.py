@@ -67,7 +67,7 @@ class Transfers:
 
 
 def test_the_overview_is_light(visit):
-    """All that a browser transfers in its first seconds, also what is loaded late; what waits is read once."""
+    """All that a browser transfers in its first seconds, also what is loaded late; what waits is counted once."""
     visitor = visit("admin")
     transfers = Transfers(visitor)
     page = visitor.open("/console", "Overview")
@@ -77,8 +77,49 @@ def test_the_overview_is_light(visit):
     files = transfers.of("/console")
     assert len(files) <= FILES, files
     assert sum(files.values()) <= FILE_BYTES, files
-    asked = [each for _, each in visitor.queries if "status=pending" in each]
-    assert len(asked) == 1
+    assert [path for path, _ in visitor.queries].count("/v1/approvals/summary") == 1
+
+
+def test_where_no_card_is_shown_no_call_that_waits_is_read(visit, scene):
+    """Neither at first nor when one comes, nor to search, to stop an agent, or after its card was left."""
+    visitor = visit("admin")
+    page = visitor.page
+    badge = page.locator(".menu .badge")
+    body = {"agent_id": "refund-bot", "tool_name": "refund.create"}
+    asked = []
+
+    def one_comes():
+        waits = int(badge.inner_text())
+        parameters = {"order": f"BRIEF{len(asked)}", "currency": "EUR", "amount": 180 + len(asked)}
+        asked.append(scene.runtime.post("/v1/authorize", json={**body, "parameters": parameters}).json()["approval"])
+        badge.get_by_text(str(waits + 1), exact=True).wait_for()
+
+    visitor.open("/console", "Overview")
+    page.get_by_text("the oldest for").wait_for()
+    one_comes()
+    page.keyboard.press("/")
+    page.get_by_role("combobox", name="Search everything").fill(asked[0]["id"])
+    page.get_by_role("option").filter(has_text="approval, pending").wait_for()
+    page.keyboard.press("Escape")
+    visitor.open("/console/agents/refund-bot", "Refund bot")
+    page.get_by_role("button", name="Stop…").click()
+    page.get_by_text("pending approvals end").wait_for()
+    page.keyboard.press("Escape")
+    about = {(path, query) for path, query in visitor.queries if path.startswith("/v1/approvals")}
+    assert {path for path, _ in about} == {"/v1/approvals/summary", "/v1/approvals/stream"}
+    assert {query for path, query in about if path.endswith("/stream")} == {"brief=true"}
+
+    menu = page.get_by_role("navigation", name="Screens")
+    menu.get_by_role("link", name="Approvals").click()
+    page.get_by_role("article").filter(has_text="BRIEF0").wait_for()
+    assert [query for path, query in visitor.queries if path == "/v1/approvals"] == ["status=pending&limit=1000"]
+    menu.get_by_role("link", name="Policies").click()
+    page.get_by_role("heading", name="Policies", level=1).wait_for()
+    visitor.queries.clear()
+    one_comes()
+    assert {path for path, _ in visitor.queries if path.startswith("/v1/approvals")} == {"/v1/approvals/summary"}
+    for each in asked:
+        scene.tenant.admin.post(f"/v1/approvals/{each['id']}/deny", json={})
 
 
 def test_the_schema_of_policies_is_read_when_one_is_written(visit, scene):

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -26,9 +26,20 @@ from app.http.open_streams import (
 )
 from app.http.openapi.described_headers import last_event_id
 from app.model.api_keys import Caller, Scope
+from app.model.query_fields import QueryFields
 from app.replica import Records, Services
 
+_Message = Callable[[ApprovalEvent], Awaitable[bytes]]
 _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
+
+
+class StreamQuery(QueryFields, frozen=True):
+    """What the events of approvals contain.
+
+    brief: Only the id of the approval: what is in it is not read.
+    """
+
+    brief: bool = False
 
 
 @endpoint(
@@ -41,7 +52,9 @@ _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
     errors=(TooManyStreams,),
     request_headers=(last_event_id("^[0-9]{1,15}-[0-9]{1,15}$"),),
 )
-async def stream_approvals(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Stream:
+async def stream_approvals(
+    request: Request[Any, Any, Any], params: StreamQuery, caller: Caller, services: Services
+) -> Stream:
     """Follow approvals as server-sent events.
 
     One event for each change of an approval, named after its new status: from the Last-Event-ID on, or from now on. The
@@ -54,17 +67,18 @@ async def stream_approvals(request: Request[Any, Any, Any], caller: Caller, serv
     if after is not None and not _is_event_id(after):
         raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
     require_room_for_stream(request, caller, services.streams)
-    messages = _messages(services, caller, raw_key, after, half_closed(request))
+    message = partial(_brief if params.brief else _whole, services, caller.workspace_id)
+    messages = _messages(services, caller, raw_key, after, half_closed(request), message)
     return Stream(messages, media_type="text/event-stream", headers=UNBUFFERED)
 
 
 async def _messages(
-    services: Services, caller: Caller, raw_key: str, after: str | None, wake: asyncio.Event
+    services: Services, caller: Caller, raw_key: str, after: str | None, wake: asyncio.Event, message: _Message
 ) -> AsyncIterator[bytes]:
     """Yield events until the replica stops or the key ends: nothing is sent after a revocation.
 
     wake: set when the client closes its sending side. Comments are then written, which end the connection if the client
-    is gone.
+    is gone. message: makes the message of an event.
     """
     silence_s, follower = SILENCE_S, services.streams.approval_follower
     newest = await follower.newest(caller.workspace_id)
@@ -88,23 +102,25 @@ async def _messages(
                     silence_s = ASKING_S
                 yield STILL_HERE
             wake.clear()
-            async for place, message in _unsent(services, caller, events, sent):
+            async for place, made in _unsent(services, caller, events, sent, message):
                 if await is_revoked(services.decisions, raw_key):
                     return
-                yield message
+                yield made
                 sent = place
 
 
-async def _unsent(services: Services, caller: Caller, events: Events, sent: str) -> AsyncIterator[tuple[str, bytes]]:
+async def _unsent(
+    services: Services, caller: Caller, events: Events, sent: str, message: _Message
+) -> AsyncIterator[tuple[str, bytes]]:
     """Yield what is to be sent after `sent` for the events that have come, each with its position."""
     while not events.empty():
-        async for place, message in _since(services, caller, events.get_nowait(), sent):
-            yield place, message
+        async for place, made in _since(services, caller, events.get_nowait(), sent, message):
+            yield place, made
             sent = place
 
 
 async def _since(
-    services: Services, caller: Caller, coming: ApprovalEvent | None, sent: str
+    services: Services, caller: Caller, coming: ApprovalEvent | None, sent: str, message: _Message
 ) -> AsyncIterator[tuple[str, bytes]]:
     """Yield what is to be sent after `sent`, with its position: `coming`, or if it is None, all that the store has.
 
@@ -118,21 +134,29 @@ async def _since(
         yield sent, _lost(sent)
     for event in events:
         if place_of(event.id) > place_of(sent):
-            make = partial(_message, services.records, caller.workspace_id, event)
-            yield event.id, await follower.once(caller.workspace_id, event, make)
+            yield event.id, await message(event)
 
 
 def _lost(after: str) -> bytes:
     return b'event: lost\ndata: {"after":"%b"}\n\n' % after.encode()
 
 
-async def _message(records: Records, workspace_id: str, event: ApprovalEvent) -> bytes:
+async def _brief(_services: Services, _workspace_id: str, event: ApprovalEvent) -> bytes:
+    return _sent(event, {"id": event.approval_id})
+
+
+async def _whole(services: Services, workspace_id: str, event: ApprovalEvent) -> bytes:
+    make = partial(_read, services.records, workspace_id, event)
+    return await services.streams.approval_follower.once(workspace_id, event, make)
+
+
+async def _read(records: Records, workspace_id: str, event: ApprovalEvent) -> bytes:
     try:
         approval = await records.approvals.get(workspace_id, event.approval_id)
     except ApprovalNotFound:
         return b"id: %b\n\n" % event.id.encode()
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
-        event.id.encode(),
-        event.status.encode(),
-        msgspec.json.encode(approval),
-    )
+    return _sent(event, approval)
+
+
+def _sent(event: ApprovalEvent, data: Any) -> bytes:
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.status.encode(), msgspec.json.encode(data))

@@ -29,7 +29,15 @@ from app.http.openapi.described_headers import ETAG, IF_MATCH_APPROVAL, NEXT_CUR
 from app.http.problems import Problem
 from app.http.references import id_in_path, with_agent_id
 from app.model.api_keys import Caller, Scope
-from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, Seconds
+from app.model.approvals import (
+    Approval,
+    ApprovalQuery,
+    ApprovalStatus,
+    ApprovalSummary,
+    Grant,
+    Seconds,
+    SummaryQuery,
+)
 from app.model.fields import VersionNumber
 from app.model.query_fields import QueryFields
 from app.model.text import FieldError, VisibleLines, require_visible
@@ -96,6 +104,22 @@ async def list_approvals(params: ApprovalQuery, caller: Caller, records: Records
     params = await with_agent_id(records, caller, params)
     found, before = await records.approvals.page(caller.workspace_id, params, caller)
     return Response(found, headers={} if before is None else {"X-Next-Cursor": before})
+
+
+@endpoint(
+    "GET",
+    "/v1/approvals/summary",
+    tag="Approvals",
+    scopes=(Scope.READ, Scope.VIEW, Scope.APPROVE),
+    errors=(AgentNotFound,),
+)
+async def get_approval_summary(params: SummaryQuery, caller: Caller, records: Records) -> ApprovalSummary:
+    """Count what waits.
+
+    With the calls that have waited longest, in brief, and how long people took for the latest that they decided.
+    """
+    params = await with_agent_id(records, caller, params)
+    return await records.approvals.summary(caller.workspace_id, params)
 
 
 @endpoint("GET", "/v1/approvals/{approval_id}", **_SEE_ONE, errors=(ApprovalNotFound,), headers=ETAG)

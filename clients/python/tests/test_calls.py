@@ -49,6 +49,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("PUT", "/v1/issuers/x"),
     ("DELETE", "/v1/issuers/x"),
     ("GET", "/v1/agents/x/quotas"),
+    ("GET", "/v1/approvals/summary"),
     ("POST", "/v1/policies/test"),
     ("POST", "/v1/policies/compare"),
     ("POST", "/v1/policies/propose"),

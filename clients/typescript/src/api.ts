@@ -301,6 +301,12 @@ export interface paths {
         /** Follow approvals as server-sent events */
         get: operations["get_approvals_stream"];
     };
+    "/v1/approvals/summary": {
+        parameters: {
+        };
+        /** Count what waits */
+        get: operations["get_approvals_summary"];
+    };
     "/v1/approvals/{approval_id}": {
         parameters: {
         };
@@ -4582,6 +4588,38 @@ export interface components {
             /** @description How many calls the plan has; those that needed nobody have no approval. */
             calls: number;
         };
+        /** @description What waits, and how long people take. */
+        ApprovalSummary: {
+            /** @description How many calls wait. */
+            waiting: number;
+            /** @description Those that have waited longest, as many as were asked for. */
+            oldest: components["schemas"]["WaitingCall"][];
+            /** @description How many of the latest that people decided the next field is about: 50 at most. */
+            decided: number;
+            /** @description Half of those were decided within this time; null if none was. */
+            halfWithinSeconds: number | null;
+        };
+        /** @description A call that waits for people, in brief: without anything that it says. */
+        WaitingCall: {
+            /**
+             * Format: uuid
+             * @description Identifier.
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The agent's id.
+             */
+            agentId: string;
+            /** @description The agent's name now; null if it was deleted. */
+            agentName: string | null;
+            toolName: string;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            createdAt: string;
+        };
         /** @description What became of one approval: either it was decided, or there is an error. */
         DecidedApproval: {
             /** @description As it was given. */
@@ -6898,6 +6936,10 @@ export interface operations {
     };
     get_approvals_stream: {
         parameters: {
+            query?: {
+                /** @description Only the id of the approval: what is in it is not read. */
+                brief?: "true" | "false";
+            };
             header?: {
                 /** @description The id of the last event received. */
                 "Last-Event-ID"?: string;
@@ -6911,6 +6953,27 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    get_approvals_summary: {
+        parameters: {
+            query?: {
+                /** @description Only of this agent's approvals, by its id or its alias. `agentId` is accepted, too. */
+                agent_id?: string;
+                /** @description How many of the calls that have waited longest it names. */
+                calls?: number;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalSummary"];
                 };
             };
         };

@@ -33,6 +33,7 @@ declare global {
   type Approval = Loose<Omit<Schemas["Approval"], "status">, "parameters" | "context"> & {
     status: Schemas["Approval"]["status"] | "ended";
   };
+  type Summary = Schemas["ApprovalSummary"];
   type Agent = Schemas["AgentView"];
   type Policy = Loose<Schemas["PolicyView"], "rules">;
   type Rule = any;

@@ -1,14 +1,17 @@
-// Pending approvals, kept up to date: one tab holds the stream and tells the others.
-import { all, events, whileShown } from "./api.js";
+// What waits for people, kept up to date: how many, and whole where their cards are shown. One tab holds the stream and tells the others.
+import { all, events, get, pause, Refused, whileShown } from "./api.js";
 import { parse, write } from "./exact.js";
 import { computed, signal } from "./vendor/preact.js";
 
-/** Approvals that were pending or have changed while the page was open, by id.
+/** How many wait, those that have waited longest, and how long people take; null until it has been read.
+ * @type {import("./vendor/preact.js").Signal<Summary | null>} */
+export const summary = signal(null);
+/** Why it could not be read the last time, null if it was. */
+export const summaryError = signal(/** @type {unknown} */ (null));
+export const pendingCount = computed(() => Number(summary.value?.waiting ?? 0));
+/** Approvals that were pending or have changed while their cards were shown, by id.
  * @type {import("./vendor/preact.js").Signal<Map<string, Approval>>} */
 export const approvals = signal(new Map());
-export const pendingCount = computed(
-  () => [...approvals.value.values()].filter((each) => each.status === "pending").length,
-);
 /** False until the pending approvals have been read. */
 export const approvalsRead = signal(false);
 /** Why they could not be read the last time, null if they were. */
@@ -21,7 +24,13 @@ export const KEPT = 500;
 const LOCK = "remit.approvals";
 /** How long the stream has until what waits is read without it. */
 const OPEN_MS = 1000;
-let [asked, told] = [0, 0];
+/** The least time between two readings of how many wait. */
+const COUNTED_MS = 1000;
+let [asked, told, turn] = [0, 0, 0];
+/** Whose card is shown: "" = of all that wait, null = of none. */
+let card = /** @type {string | null} */ (null);
+/** True once what waits has been read. */
+let begun = false;
 
 /** @param {Map<string, Approval>} known */
 function keep(known) {
@@ -69,19 +78,75 @@ export async function readPending() {
   approvalsRead.value = true;
 }
 
+/** Read whole what waits, or the approval with this id, until the returned function is called: its card is shown. */
+export function showCards(id = "") {
+  card = id;
+  if (!id && begun) readPending();
+  return () => {
+    card = null;
+    told = ++asked; // what is still read is not wanted any more
+    approvals.value = new Map();
+    approvalsRead.value = false;
+    approvalsError.value = null;
+  };
+}
+
+/** Read how many wait. */
+export async function readSummary() {
+  const mine = ++turn;
+  try {
+    const { data } = await get("/v1/approvals/summary");
+    if (mine !== turn) return; // a later reading knows more
+    summary.value = data;
+    summaryError.value = null;
+  } catch (error) {
+    if (mine === turn) summaryError.value = error;
+  }
+}
+
+function readAll() {
+  begun = true;
+  readSummary();
+  if (card === "") readPending();
+}
+
+/** An approval has changed. @param {string} id */
+async function changed(id) {
+  if (card !== "" && card !== id) return;
+  try {
+    const { data } = await get(`/v1/approvals/${id}`);
+    if (card === "" || card === id) noteApproval(data);
+  } catch (error) {
+    if (card === "" && !(error instanceof Refused && error.status === 404)) readPending();
+  }
+}
+
 /** Follow approvals until the returned function is called. */
 export function watchApprovals() {
   const stop = new AbortController();
   const tabs = new BroadcastChannel("remit.approvals");
   tabs.onmessage = ({ data }) => {
-    if (data === "read") readPending();
-    else noteApproval(parse(data));
+    if (data === "read") readAll();
+    else if (data.startsWith("{")) summary.value = parse(data);
+    else changed(data);
+  };
+  // At once, and then at most once in a while: the last change is counted, too.
+  let [counting, due] = [false, false];
+  const count = async () => {
+    due = counting;
+    if (counting) return;
+    counting = true;
+    await readSummary();
+    if (stop.signal.aborted) return;
+    if (summary.value) tabs.postMessage(write(summary.value, 0));
+    await pause(COUNTED_MS, stop.signal);
+    counting = false;
+    if (due && !stop.signal.aborted) count();
   };
   // Whoever follows the stream reads what waits as soon as it is open, and tells the others. If another tab follows it, or if it
   // does not open, what waits is read without it.
-  const before = asked;
   const read = () => {
-    if (!stop.signal.aborted && asked === before) readPending();
+    if (!stop.signal.aborted && !begun) readAll();
   };
   navigator.locks.query().then(({ held }) => held?.some((each) => each.name === LOCK) && read());
   setTimeout(read, OPEN_MS);
@@ -89,21 +154,23 @@ export function watchApprovals() {
     stop.signal,
     async (signal, after) => {
       const again = () => {
-        readPending();
+        readAll();
         tabs.postMessage("read");
       };
       return navigator.locks.request(LOCK, { signal }, () =>
         events("/v1/approvals/stream", {
+          query: { brief: true },
           signal,
           after,
           live: (open) => {
             if (open) again();
           },
-          event: (approval, _, name) => {
+          event: ({ id }, _, name) => {
             if (name === "lost") again();
             else {
-              noteApproval(approval);
-              tabs.postMessage(write(approval, 0));
+              changed(id);
+              count();
+              tabs.postMessage(id);
             }
           },
         }),
@@ -114,5 +181,6 @@ export function watchApprovals() {
   return () => {
     stop.abort();
     tabs.close();
+    begun = false;
   };
 }

@@ -47,6 +47,20 @@ APPROVAL = {
     "agentSays": {},
     "records": [],
 }
+APPROVAL_SUMMARY = {
+    "waiting": 3,
+    "oldest": [
+        {
+            "id": ENTRY,
+            "agentId": AGENT,
+            "agentName": "booking agent",
+            "toolName": "payment.refund",
+            "createdAt": DECIDED,
+        }
+    ],
+    "decided": 50,
+    "halfWithinSeconds": 142.5,
+}
 USUAL = {
     "calls": 50,
     "asked": 0,

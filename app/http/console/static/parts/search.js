@@ -13,6 +13,8 @@ import { Text } from "./text.js";
 
 /** @typedef {{icon: string, kind: string, name: string, also?: string, href: string}} Found */
 const OF_A_KIND = 6;
+/** Of the calls that wait, so many are looked through. */
+const MOST = 1000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** How far an entry may be from the time in its id, as where the service looks for it. */
 const NEAR_MS = 5000;
@@ -55,16 +57,16 @@ async function byId(id, signal) {
   return approval ? [ofApproval(approval)] : [];
 }
 
-/** @param {Approval} each @returns {Found} */
+/** @param {Summary["oldest"][0] & {status?: string}} each @returns {Found} */
 const ofApproval = (each) => ({
   icon: "approvals",
-  kind: `approval, ${each.status}`,
+  kind: `approval, ${each.status ?? "pending"}`,
   name: each.toolName,
   also: agents.find(each.agentId)?.name ?? each.agentName ?? each.agentId,
   href: to(`approvals/${each.id}`),
 });
 
-/** What is known of a text without asking. @param {string} text @param {{path: string, name: string}[]} screens @param {Iterable<Approval>} waiting @returns {Found[]} */
+/** What is known of a text without asking. @param {string} text @param {{path: string, name: string}[]} screens @param {Summary["oldest"]} waiting @returns {Found[]} */
 function known(text, screens, waiting) {
   const name = (/** @type {string | null} */ id) => agents.find(id)?.name;
   return [
@@ -114,10 +116,13 @@ export function Search({ screens }) {
   const dialog = useModal();
   const [given, setGiven] = useState("");
   const [at, setAt] = useState(0);
-  const [waiting, setWaiting] = useState(/** @type {Approval[]} */ ([]));
+  const [waiting, setWaiting] = useState(/** @type {Summary["oldest"]} */ ([]));
   useEffect(() => {
     if (can("read", "approve"))
-      import("../approvals_feed.js").then(({ approvals }) => setWaiting([...approvals.value.values()]));
+      get("/v1/approvals/summary", { calls: MOST }).then(
+        ({ data }) => setWaiting(data.oldest),
+        () => {},
+      );
   }, []);
   const text = given.trim().toLowerCase();
   const here = text ? known(text, screens, waiting) : [];

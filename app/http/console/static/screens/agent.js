@@ -1,7 +1,6 @@
 // One agent: what it may do now, how full its limits are, who governs it, what it did, and who changed it.
 import "../styles.js";
 import { ask, get } from "../api.js";
-import { approvals } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { agents, policies, PolicyName } from "../names.js";
 import { AgentDecisions, AgentLimits, AgentPolicies, AgentTools } from "../parts/agent_tabs.js";
@@ -9,7 +8,7 @@ import { Confirm } from "../parts/confirm.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Pill, Tag, Text } from "../parts/text.js";
-import { lacks } from "../session.js";
+import { can, lacks } from "../session.js";
 import { param, place, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
@@ -42,6 +41,11 @@ export function Screen({ id }) {
     `agent ${id}`,
     async (signal) => /** @type {Agent} */ ((await get(`/v1/agents/${encodeURIComponent(id)}`, {}, signal)).data),
   );
+  const waiting = useRead(`waiting ${id}`, async (signal) =>
+    can("read", "approve")
+      ? /** @type {Summary} */ ((await get("/v1/approvals/summary", { agent_id: id, calls: 0 }, signal)).data)
+      : null,
+  );
   const [asking, setAsking] = useState(/** @type {null | "suspended" | "active" | "revoked"} */ (null));
   useEffect(() => {
     policies.all;
@@ -50,9 +54,11 @@ export function Screen({ id }) {
   const tab = param("tab") in TABS ? param("tab") : "tools";
   if (!agent)
     return html`<div class="page"><div class="head"><${Back} /><h1>Agent</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
-  const open = [...approvals.value.values()].filter(
-    (each) => each.agentId === agent.id && each.status === "pending",
-  ).length;
+  const open = Number(waiting.data?.waiting ?? 0);
+  const begin = (/** @type {typeof asking} */ status) => {
+    waiting.reload();
+    setAsking(status);
+  };
   // Somebody else has changed the agent: the next press is on what they have made of it.
   const again = (/** @type {unknown} */ error) => {
     read.reload();
@@ -68,7 +74,7 @@ export function Screen({ id }) {
   };
   const Tab = TABS[tab][1];
   return html`<div class="page full"><div class="head"><${Back} /><h1><${Text} value=${agent.name} /></h1><${Pill} is=${agent.status} />
-      <span class="spring"></span><div class="buttons"><${Actions} agent=${agent} ask=${setAsking} /></div>
+      <span class="spring"></span><div class="buttons"><${Actions} agent=${agent} ask=${begin} /></div>
       ${agent.description && html`<p class="lead"><${Text} value=${agent.description} lines /></p>`}</div>
     <p class="about">${agent.alias && html`<code>${agent.alias}</code>`} <code class="muted">${agent.id}</code> ${agent.groups.map((each) => html`<${Tag}>${each}<//> `)}</p>
     ${agent.tripped && html`<p class="note">The denial breaker of <${PolicyName} id=${agent.tripped.policyId} /> suspended it. <a href=${to("decisions", { entry: agent.tripped.decisionId })}>The last denial</a></p>`}

@@ -1,13 +1,13 @@
 // Approvals: a card for each call that waits for a person; an address of its own for each.
 import { get } from "../api.js";
-import { approvals, approvalsError, approvalsRead, noteApproval, readPending } from "../approvals_feed.js";
+import { approvals, approvalsError, approvalsRead, noteApproval, readPending, showCards } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { ApprovalCard, inBrief } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { barred } from "../session.js";
 import { param, setParams, to } from "../url.js";
-import { html, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 /** From so many calls on, a list of them stands before the cards. */
 const LISTED = 4;
@@ -21,6 +21,7 @@ export function Screen({ id }) {
 
 /** @param {{id: string}} props */
 function One({ id }) {
+  useEffect(() => showCards(id), [id]);
   const read = useRead(`approval ${id}`, async (signal) => {
     const { data } = await get(`/v1/approvals/${encodeURIComponent(id)}`, {}, signal);
     noteApproval(data);
@@ -36,6 +37,7 @@ function One({ id }) {
 }
 
 function Many() {
+  useEffect(() => showCards(), []);
   const status = param("status") || "pending";
   const pending = [...approvals.value.values()]
     .filter((each) => each.status === "pending")

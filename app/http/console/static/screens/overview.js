@@ -1,7 +1,7 @@
 // Overview: is it working, what changed, what waits.
 import "../styles.js";
 import { all, get } from "../api.js";
-import { approvals, approvalsError, approvalsRead, pendingCount, readPending } from "../approvals_feed.js";
+import { readSummary, summary, summaryError } from "../approvals_feed.js";
 import { agents, policies, tools } from "../names.js";
 import { Later, Problem } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
@@ -75,16 +75,14 @@ function Health() {
 
 function Waiting() {
   if (!can("read", "approve")) return null;
-  const pending = [...approvals.value.values()]
-    .filter((each) => each.status === "pending")
-    .sort((a, b) => a.createdAt.localeCompare(b.createdAt));
-  return html`<section class=${`card${approvalsRead.value || approvalsError.value ? "" : " unready"}`}><h2><a href=${to("approvals")}>Approvals</a></h2>${
-    !approvalsRead.value
-      ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />`
-      : pendingCount.value === 0
+  const told = summary.value;
+  return html`<section class=${`card${told || summaryError.value ? "" : " unready"}`}><h2><a href=${to("approvals")}>Approvals</a></h2>${
+    !told
+      ? html`<${Problem} error=${summaryError.value} retry=${readSummary} />`
+      : !told.oldest.length
         ? html`<p class="muted">Nothing waits for a person.</p>`
-        : html`<p class="big number">${pendingCount.value}</p><p class="muted">${pendingCount.value === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(pending[0].createdAt)) / 1000))}</p>
-      <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`
+        : html`<p class="big number">${told.waiting}</p><p class="muted">${told.waiting === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(told.oldest[0].createdAt)) / 1000))}</p>
+      <ul class="plain">${told.oldest.map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`
   }<${Later} load=${() => import("../parts/decided_within.js")} name="DecidedWithin" waits /></section>`;
 }
 
