@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.console.browsing import settle
+from tests.console.browsing import settle, until
 
 pytestmark = pytest.mark.slow
 
@@ -242,6 +242,62 @@ def test_who_reads_no_policies_finds_what_they_may_read(visit, scene):
     page.get_by_role("combobox", name="Search everything").fill("refund")
     page.get_by_role("option").filter(has_text="approval, pending").wait_for()
     assert page.get_by_role("option").filter(has_text="agent").count() == 0
+
+
+def test_keys_and_webhooks_are_found_by_who_may_read_them(visit, scene):
+    """By a part of a name, an address or an event; a choice leads to that one alone. Nobody else asks for them."""
+    key = scene.tenant.new_key(["view"], name="night watch")
+    for host in ("hooks", "other"):
+        hook = {"url": f"http://127.0.0.1:9/{host}-night", "events": ["policy.changed"], "format": "standard"}
+        answer = scene.tenant.admin.post("/v1/webhooks", json=hook)
+        assert answer.status_code == 201, answer.text
+    page = visit("admin").open("/console", "Overview")
+    dialog = page.get_by_role("dialog", name="Search everything")
+    field, found = dialog.get_by_role("combobox"), dialog.get_by_role("option")
+    page.get_by_role("button", name="Search everything").wait_for()
+    page.keyboard.press("/")
+    field.fill("watch")
+    found.filter(has_text=key["key"][:8]).click()
+    page.get_by_role("heading", name="Keys", level=1).wait_for()
+    page.get_by_role("gridcell", name="night watch").wait_for()
+    until(page, "document.querySelectorAll('.tbody .row').length === 1")
+    page.keyboard.press("/")
+    field.fill("hooks-night")
+    found.filter(has_text="webhook").click()
+    page.get_by_role("heading", name="Webhooks", level=1).wait_for()
+    page.get_by_text("http://127.0.0.1:9/hooks-night").wait_for()
+    assert page.get_by_text("http://127.0.0.1:9/other-night").count() == 0
+    visitor = visit("view")
+    page = visitor.open("/console", "Overview")
+    page.get_by_role("button", name="Search everything").click()
+    page.get_by_role("combobox", name="Search everything").fill("night")
+    page.get_by_role("option").filter(has_text="decisions with the text").wait_for()
+    assert not {("GET", "/v1/webhooks"), ("GET", "/v1/api-keys")} & set(visitor.requests)
+
+
+@pytest.mark.parametrize(
+    ("path", "column", "name"),
+    [("policies", "Name", ".item header b"), ("catalog", "Name", ".item header > code")],
+    ids=["policies", "catalogue"],
+)
+def test_lists_without_columns_are_sorted_too(visit, path, column, name):
+    """Up, down, and as they were; policies then stand in one list that says whose each is."""
+    page = visit("view").open(f"/console/{path}")
+    page.locator(name).first.wait_for()
+    names = page.locator(name).all_inner_texts
+    given = names()
+    button = page.get_by_role("group", name="Sort by").get_by_role("button", name=column)
+    button.click()
+    page.wait_for_url(lambda url: f"sort={column}" in url)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert names() == sorted(given, key=str.casefold)
+    assert page.locator(".item").filter(has_text="group platform").count() == (path == "policies")
+    button.click()
+    page.wait_for_url(lambda url: f"sort=-{column}" in url)
+    assert names() == sorted(given, key=str.casefold, reverse=True)
+    button.click()
+    page.wait_for_url(lambda url: "sort" not in url)
+    assert (names(), button.get_attribute("aria-pressed")) == (given, "false")
 
 
 def test_lists_are_sorted_by_a_column_and_the_address_has_the_order(visit, scene, bot):

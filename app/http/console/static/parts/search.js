@@ -1,9 +1,9 @@
-// Search: screens, agents, policies, tools, approvals and entries, by name or id, from any screen.
+// Search: screens, agents, policies, tools, approvals, keys, webhooks and entries, by name or id, from any screen.
 import "../styles.js";
 import { get } from "../api.js";
 import { Icon } from "../icons.js";
 import { searchShown } from "../keys.js";
-import { agents, policies, tools } from "../names.js";
+import { agents, keys, policies, tools } from "../names.js";
 import { can } from "../session.js";
 import { go, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
@@ -66,8 +66,8 @@ const ofApproval = (each) => ({
   href: to(`approvals/${each.id}`),
 });
 
-/** What is known of a text without asking. @param {string} text @param {{path: string, name: string}[]} screens @param {Summary["oldest"]} waiting @returns {Found[]} */
-function known(text, screens, waiting) {
+/** What is known of a text without asking. @param {string} text @param {{path: string, name: string}[]} screens @param {Summary["oldest"]} waiting @param {Webhook[]} hooks @returns {Found[]} */
+function known(text, screens, waiting, hooks) {
   const name = (/** @type {string | null} */ id) => agents.find(id)?.name;
   return [
     ...best(
@@ -108,6 +108,22 @@ function known(text, screens, waiting) {
         href: to("decisions", { tool_name: each.name }),
       }),
     ),
+    ...best(
+      keys.all?.values() ?? [],
+      (each) => match(text, each.name, each.prefix, each.id),
+      (each) => ({
+        icon: "keys",
+        kind: "key",
+        name: each.name,
+        also: `${each.prefix}…`,
+        href: to("keys", { q: each.id }),
+      }),
+    ),
+    ...best(
+      hooks,
+      (each) => match(text, each.url, each.id, ...each.events),
+      (each) => ({ icon: "webhooks", kind: "webhook", name: each.url, href: to("webhooks", { q: each.id }) }),
+    ),
   ];
 }
 
@@ -124,8 +140,13 @@ export function Search({ screens }) {
         () => {},
       );
   }, []);
+  const hooks = useRead(
+    "webhooks",
+    async (signal) => (can("admin") ? (await get("/v1/webhooks", {}, signal)).data : []),
+    { once: true },
+  );
   const text = given.trim().toLowerCase();
-  const here = text ? known(text, screens, waiting) : [];
+  const here = text ? known(text, screens, waiting, hooks.data ?? []) : [];
   const asked = UUID.test(text) && !here.length ? text : "";
   const read = useRead(`search ${asked}`, async (signal) => (asked ? byId(asked, signal) : []), { once: true });
   /** @type {Found} */
@@ -161,7 +182,7 @@ export function Search({ screens }) {
         close();
       }}>
     <input type="search" autofocus role="combobox" aria-expanded=${found.length > 0} aria-controls="found" aria-autocomplete="list" aria-activedescendant=${found.length ? `found-${chosen}` : undefined}
-      aria-label="Search everything" placeholder="Agent, policy, tool, approval or id" autocomplete="off" spellcheck=${false} maxlength="255" value=${given}
+      aria-label="Search everything" placeholder="Agent, policy, tool, approval, key or id" autocomplete="off" spellcheck=${false} maxlength="255" value=${given}
       onInput=${(/** @type {any} */ event) => {
         setGiven(event.target.value);
         setAt(0);

@@ -24,12 +24,8 @@ export function Table({
   tall = false,
   phone = 64,
 }) {
-  const order = param("sort");
-  const sorting = columns.find((each) => each.by && each.name === order.replace(/^-/, ""));
-  const rows = useMemo(
-    () => (sorting?.by ? sorted(given, sorting.by, order[0] === "-") : given),
-    [given, order, sorting?.by],
-  );
+  const order = orderOf(columns);
+  const rows = useMemo(() => (order ? sorted(given, order) : given), [given, order?.down, order?.by]);
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 800, row: ROW });
   const [at, setAt] = useState(0);
@@ -97,7 +93,7 @@ export function Table({
   return html`<div class=${`table${tall ? " tall" : ""}${open ? " opens" : ""}`} role="grid" aria-label=${label} style=${tall && rows.length ? { minHeight: `${Math.min(240, (view.row === ROW ? 38 : 2) + rows.length * view.row)}px` } : undefined} aria-rowcount=${rows.length + 1} aria-colcount=${columns.length}
       ref=${box} onScroll=${scrolled} onKeyDown=${pressed} aria-busy=${loading} tabindex=${rows.length ? undefined : 0}>
     <div class="thead" role="row" aria-rowindex="1" style=${{ gridTemplateColumns: grid }}>
-      ${columns.map((column) => html`<span role="columnheader" class=${column.class} aria-sort=${column === sorting ? (order[0] === "-" ? "descending" : "ascending") : undefined}>${column.by ? html`<button type="button" onClick=${() => setParams({ sort: order === column.name ? `-${column.name}` : order === `-${column.name}` ? null : column.name })}>${column.name}</button>` : column.name}</span>`)}</div>
+      ${columns.map((column) => html`<span role="columnheader" class=${column.class} aria-sort=${column.name === order?.name ? (order.down ? "descending" : "ascending") : undefined}>${column.by ? html`<button type="button" onClick=${() => sortBy(column.name)}>${column.name}</button>` : column.name}</span>`)}</div>
     <div class="tbody" role="rowgroup" style=${{ height: `${rows.length * view.row}px` }}>
       ${rows.slice(first, last).map((row, offset) => {
         const index = first + offset;
@@ -113,8 +109,36 @@ export function Table({
   </div>`;
 }
 
-/** @template Row @param {Row[]} rows @param {(row: Row) => string | number} by @param {boolean} down */
-function sorted(rows, by, down) {
+/** The column that the address sorts by, and whether it does so downwards. @template {{name: string, by?: any}} C @param {C[]} columns */
+function orderOf(columns) {
+  const order = param("sort");
+  const found = columns.find((each) => each.by && each.name === order.replace(/^-/, ""));
+  return found && { name: found.name, by: found.by, down: order[0] === "-" };
+}
+
+/** Sort by this column: up, then down, then as it was. @param {string} name */
+function sortBy(name) {
+  const order = param("sort");
+  setParams({ sort: order === name ? `-${name}` : order === `-${name}` ? null : name });
+}
+
+/** For a list whose rows have no columns: the rows in the order of the address, and the buttons that choose it.
+ * @template Row @param {Row[]} rows @param {{name: string, by: (row: Row) => string | number}[]} columns @returns {[Row[], any]} */
+export function ordered(rows, columns) {
+  const order = orderOf(columns);
+  return [
+    order ? sorted(rows, order) : rows,
+    html`<span class="sorts" role="group" aria-label="Sort by"><span class="small muted" aria-hidden="true">Sort by</span>${columns.map(
+      ({ name }) => {
+        const down = name === order?.name ? order.down : null;
+        return html`<button type="button" class="link" aria-pressed=${down !== null} onClick=${() => sortBy(name)}>${name}${down !== null && html`<span class="sr">, ${down ? "descending" : "ascending"}</span><span aria-hidden="true"> ${down ? "↓" : "↑"}</span>`}</button>`;
+      },
+    )}</span>`,
+  ];
+}
+
+/** @template Row @param {Row[]} rows @param {{by: (row: Row) => string | number, down: boolean}} order */
+function sorted(rows, { by, down }) {
   const way = down ? -1 : 1;
   const compare = (/** @type {any} */ a, /** @type {any} */ b) =>
     typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true });

@@ -7,12 +7,20 @@ import { Action } from "../parts/action.js";
 import { Confirm } from "../parts/confirm.js";
 import { Form } from "../parts/form.js";
 import { Empty, Problem, Skeleton } from "../parts/loading.js";
-import { Tag, Text, Time } from "../parts/text.js";
+import { ordered } from "../parts/table.js";
+import { CONSEQUENCES, Tag, Text, Time } from "../parts/text.js";
 import { MarkBar, ToolMarks } from "../parts/tool_marks.js";
 import { Json } from "../parts/why.js";
 import { lacks } from "../session.js";
 import { param, setParams, to } from "../url.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+
+const GRAVITY = Object.keys(CONSEQUENCES);
+const COLUMNS = [
+  { name: "Name", by: (/** @type {Tool} */ row) => row.name },
+  { name: "Calls", by: (/** @type {Tool} */ row) => GRAVITY.indexOf(row.consequence ?? "") },
+  { name: "Changed", by: (/** @type {Tool} */ row) => row.updatedAt ?? "" },
+];
 
 export function Screen() {
   const [seen, setSeen] = useState(/** @type {string | null} */ (null)); // the version of the list, while tools are imported
@@ -27,8 +35,11 @@ export function Screen() {
   const unsaid = param("unsaid") === "1";
   const known = [...(tools.all?.values() ?? [])];
   const lacking = known.filter((each) => each.catalogued && (each.consequence === null || each.foreign === null));
-  const shown = (unsaid ? lacking : known).filter((each) =>
-    `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text),
+  const [shown, sorts] = ordered(
+    (unsaid ? lacking : known).filter((each) =>
+      `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text),
+    ),
+    COLUMNS,
   );
   const why = lacks("policies");
   // The list is read after its version, so that what is shown is never older than what is named.
@@ -48,7 +59,7 @@ export function Screen() {
   return html`<div class="page"><div class="head"><h1>Catalogue</h1><span class="spring"></span><${Action} class="primary" disabled=${why !== undefined} title=${why} act=${async () => setSeen(await look())} failed=${setFailed}>Import tools…<//>
       <p class="lead">The tools that are known, and what people have said that their calls do. The service warns about a policy that does not fit them, and agents can ask which they may call.</p></div>
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name or description" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />
-      <button type="button" class="chip" aria-pressed=${unsaid} onClick=${() => setParams({ unsaid: unsaid ? null : "1" })}>Not said yet: ${lacking.length}</button></div>
+      <button type="button" class="chip" aria-pressed=${unsaid} onClick=${() => setParams({ unsaid: unsaid ? null : "1" })}>Not said yet: ${lacking.length}</button>${sorts}</div>
     ${
       known.some((each) => each.catalogued) &&
       html`<${MarkBar} tools=${known.filter((each) => chosen.includes(each.name))} all=${() => setChosen(shown.filter((each) => each.catalogued).map((each) => each.name))} none=${() => setChosen([])} why=${why} look=${look} overtaken=${overtaken} failed=${setFailed} done=${() => {

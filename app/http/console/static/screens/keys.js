@@ -4,12 +4,13 @@ import { ask, Refused } from "../api.js";
 import { Icon } from "../icons.js";
 import { keys } from "../names.js";
 import { Confirm } from "../parts/confirm.js";
-import { Problem } from "../parts/loading.js";
+import { Empty, Problem } from "../parts/loading.js";
 import { NewKey } from "../parts/new_key.js";
 import { Secret } from "../parts/secret.js";
 import { Table } from "../parts/table.js";
 import { Tag, Text, Time } from "../parts/text.js";
 import { now } from "../time.js";
+import { param, setParams } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
 const DAY = 86_400_000;
@@ -22,6 +23,10 @@ export function Screen() {
   useEffect(() => {
     keys.look();
   }, []);
+  const text = param("q").toLowerCase();
+  const shown = [...(keys.all?.values() ?? [])].filter((each) =>
+    `${each.name} ${each.prefix} ${each.scopes.join(" ")} ${each.id}`.toLowerCase().includes(text),
+  );
   /** @type {import("../parts/table.js").Column<ApiKey>[]} */
   const columns = [
     {
@@ -74,7 +79,8 @@ export function Screen() {
   ];
   return html`<div class="page full"><div class="head"><h1>Keys</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New key</button></div>
     <${Problem} error=${!keys.all && keys.error} retry=${keys.refresh} />
-    <${Table} label="API keys" tall columns=${columns} rows=${[...(keys.all?.values() ?? [])]} id=${(/** @type {ApiKey} */ row) => row.id} loading=${!keys.all && !keys.error} phone=${96} />
+    <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, beginning, scope or id" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} /></div>
+    <${Table} label="API keys" tall columns=${columns} rows=${shown} id=${(/** @type {ApiKey} */ row) => row.id} loading=${!keys.all && !keys.error} phone=${96} empty=${keys.all && html`<${Empty} icon="keys" title="Nothing matches" />`} />
     ${
       making &&
       html`<${NewKey} close=${() => setMaking(false)} made=${(/** @type {{name: string, key: string}} */ made) => {

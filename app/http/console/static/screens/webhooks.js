@@ -9,6 +9,7 @@ import { Empty, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Secret } from "../parts/secret.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";
+import { param, setParams } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 
 const EVENTS = [
@@ -39,15 +40,17 @@ export function Screen() {
   );
   const [making, setMaking] = useState(false);
   const [secret, setSecret] = useState(/** @type {string | null} */ (null));
+  const text = param("q").toLowerCase();
+  const shown = (read.data ?? []).filter((each) =>
+    `${each.url} ${each.events.join(" ")} ${each.id}`.toLowerCase().includes(text),
+  );
   return html`<div class="page"><div class="head"><h1>Webhooks</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New webhook</button></div>
     <${Problem} error=${!read.data && read.error} retry=${read.reload} />
     ${
       !read.data
         ? read.slow && html`<${Skeleton} />`
         : read.data.length
-          ? read.data.map(
-              (each) => html`<${One} key=${each.id} webhook=${each} reload=${read.reload} reveal=${setSecret} />`,
-            )
+          ? html`<div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Address, event or id" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} /></div>${shown.length ? shown.map((each) => html`<${One} key=${each.id} webhook=${each} reload=${read.reload} reveal=${setSecret} />`) : html`<${Empty} icon="webhooks" title="Nothing matches" />`}`
           : html`<${Empty} icon="webhooks" title="No webhook yet"><p>A webhook sends events, such as a new approval, to an address of yours, and signs them.</p><//>`
     }
     ${
