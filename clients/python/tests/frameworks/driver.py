@@ -1,8 +1,8 @@
 """What plays a row of clients/adapters.json: one driver for each framework.
 
-calls: what the model calls in each of its answers. ran: what the tool ran with. said: what the model has read of its
-last call. waits: whether something must be answered before the run goes on. `start`, `resume`, `refuse`, `amend`,
-`again` and `restart` are the steps of that name.
+calls: what the model calls in each of its answers: (id, arguments), one list for each. ran: what the tool ran with.
+said: what the model has read of its last call. waits: whether something must be answered before the run goes on.
+`start`, `resume`, `refuse`, `amend`, `again` and `restart` are the steps of that name.
 """
 
 from __future__ import annotations
@@ -28,10 +28,15 @@ class Driver:
     COMES_BACK = True
 
     def __init__(self, settings, agent, calls, pauses, delegates=False):
-        self._settings, self.agent, self._calls = settings, agent, calls
+        self._settings, self.agent, self.calls = settings, agent, []
         self._pauses, self._delegates = pauses, delegates
         self.ran, self.said = [], ""
+        self.script(calls)
         self.restart()
+
+    def script(self, calls):
+        """Make this what models call from now on: [id, amount], one list for each answer."""
+        self.calls[:] = [[(call, {"amount": amount}) for call, amount in each] for each in calls]
 
     @property
     def waits(self):

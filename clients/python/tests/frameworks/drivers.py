@@ -46,7 +46,7 @@ from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.llms.mock import MockLLM
 from llama_index.core.tools import FunctionTool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-from pydantic import Field
+from pydantic import Field, SkipValidation
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import (
     ApprovalRequired,
@@ -71,7 +71,7 @@ set_trace_processors([])
 
 
 class _Scripted(BaseChatModel):
-    calls: list
+    calls: SkipValidation[list]
 
     def bind_tools(self, tools, **kwargs):
         return self
@@ -84,7 +84,7 @@ class _Scripted(BaseChatModel):
         last = max((n for n, each in enumerate(messages) if each.type == "human"), default=0)
         turn = sum(each.type == "ai" for each in messages[last:])
         asked = self.calls[turn] if turn < len(self.calls) else []
-        calls = [{"name": NAME, "args": {"amount": amount}, "id": each} for each, amount in asked]
+        calls = [{"name": NAME, "args": arguments, "id": each} for each, arguments in asked]
         return ChatResult(generations=[ChatGeneration(message=AIMessage("" if calls else "done", tool_calls=calls))])
 
 
@@ -113,7 +113,7 @@ class LangGraph(Driver):
             return "paid"
 
         guard = RemitMiddleware(remit, self.agent, interrupt=True)
-        return create_agent(_Scripted(calls=self._calls), [refund_create], middleware=[guard], **keeps)
+        return create_agent(_Scripted(calls=self.calls), [refund_create], middleware=[guard], **keeps)
 
     async def start(self):
         await self._go({"messages": ["refund"]})
@@ -162,10 +162,8 @@ class _OpenAIModel(Model):
     async def get_response(self, system_instructions, input, *args, **kwargs):  # noqa: A002
         asked = self._next_calls()
         output = [
-            ResponseFunctionToolCall(
-                name=NAME, call_id=each, arguments=json.dumps({"amount": amount}), type="function_call"
-            )
-            for each, amount in asked
+            ResponseFunctionToolCall(name=NAME, call_id=each, arguments=json.dumps(arguments), type="function_call")
+            for each, arguments in asked
         ]
         if not output:
             items = [one for one in input if isinstance(one, dict)]
@@ -190,7 +188,7 @@ class OpenAI(Driver):
     }
 
     def _make(self, remit):
-        calls = iter(self._calls)
+        calls = iter(self.calls)
         other = self._agent_that(lambda: next(calls, []), remit, 0) if self._delegates else None
         self._desk = self._agent_that(self._next_calls, remit, self._pauses, other)
 
@@ -209,7 +207,7 @@ class OpenAI(Driver):
     def _next_calls(self):
         """The framework leaves out items with an id that was there before, so they do not tell the turn."""
         self._turn += 1
-        return self._calls[self._turn - 1] if self._turn <= len(self._calls) else []
+        return self.calls[self._turn - 1] if self._turn <= len(self.calls) else []
 
     async def start(self):
         self._turn, self._before = 0, None
@@ -267,10 +265,10 @@ class Pydantic(Driver):
                 if any(isinstance(part, pydantic_messages.UserPromptPart) for part in each.parts)
             )
             turn = sum(isinstance(each, pydantic_messages.ModelResponse) for each in messages[begun:])
-            asked = self._calls[turn] if turn < len(self._calls) else []
+            asked = self.calls[turn] if turn < len(self.calls) else []
             if asked:
                 return pydantic_messages.ModelResponse(
-                    [pydantic_messages.ToolCallPart(NAME, {"amount": amount}, each) for each, amount in asked]
+                    [pydantic_messages.ToolCallPart(NAME, arguments, each) for each, arguments in asked]
                 )
             return pydantic_messages.ModelResponse([pydantic_messages.TextPart("done")])
 
@@ -309,7 +307,7 @@ class Pydantic(Driver):
 
 
 class _AdkModel(BaseLlm):
-    calls: list
+    calls: SkipValidation[list]
 
     async def generate_content_async(self, llm_request, stream=False):
         contents = llm_request.contents
@@ -318,8 +316,8 @@ class _AdkModel(BaseLlm):
         turn = sum(each.role == "model" for each in contents[begun:])
         asked = self.calls[turn] if turn < len(self.calls) else []
         parts = [
-            genai_types.Part(function_call=genai_types.FunctionCall(id=each, name=NAME, args={"amount": amount}))
-            for each, amount in asked
+            genai_types.Part(function_call=genai_types.FunctionCall(id=each, name=NAME, args=arguments))
+            for each, arguments in asked
         ]
         yield LlmResponse(content=genai_types.Content(role="model", parts=parts or [genai_types.Part(text="done")]))
 
@@ -356,7 +354,7 @@ class Adk(Driver):
             self.ran.append(amount)
             return "paid"
 
-        return LlmAgent(name="desk", model=_AdkModel(model="scripted", calls=self._calls), tools=[refund_create])
+        return LlmAgent(name="desk", model=_AdkModel(model="scripted", calls=self.calls), tools=[refund_create])
 
     async def start(self):
         if await self._sessions.get_session(app_name="desk", user_id="u", session_id="s1") is None:
@@ -438,8 +436,7 @@ class AgentFramework(Driver):
             return "paid"
 
         guard = RemitFunctionMiddleware(remit, self.agent, request_approval=True)
-        calls = [[(call, {"amount": amount}) for call, amount in each] for each in self._calls]
-        return FrameworkAgent(FrameworkModel(calls), tools=[refund_create], middleware=[guard])
+        return FrameworkAgent(FrameworkModel(self.calls), tools=[refund_create], middleware=[guard])
 
     async def start(self):
         await self._go("refund")
@@ -509,7 +506,7 @@ class LlamaIndex(Driver):
         return RemitTool(FunctionTool.from_defaults(refund_create), remit, self.agent)
 
     async def _run(self, tool):
-        model = LlamaModel([[(call, {"amount": amount}) for call, amount in each] for each in self._calls])
+        model = LlamaModel(self.calls)
         await FunctionAgent(tools=[tool], llm=model, streaming=False).run(user_msg="refund")
         return model.read
 

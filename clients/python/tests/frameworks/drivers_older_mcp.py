@@ -82,9 +82,8 @@ class Strands(Driver):
             self.ran.append(amount)
             return "paid"
 
-        calls = [[(call, {"amount": amount}) for call, amount in each] for each in self._calls]
         hooks = [RemitHook(remit, self.agent, interrupt=True)]
-        return Agent(StrandsModel(calls), tools=[refund_create], hooks=hooks, callback_handler=None, **keeps)
+        return Agent(StrandsModel(self.calls), tools=[refund_create], hooks=hooks, callback_handler=None, **keeps)
 
     async def start(self):
         await self._go("refund")
@@ -165,17 +164,14 @@ class CrewAI(Driver):
         def refund_create(amount: int) -> str:
             """Pay back."""
             if other is not None:
-                crew_of(self._model(), [other]).kickoff()
+                crew_of(CrewModel(self.calls), [other]).kickoff()
             self.ran.append(amount)
             return "paid"
 
         return RemitTool(refund_create, remit, self.agent)
 
-    def _model(self):
-        return CrewModel([[(call, {"amount": amount}) for call, amount in each] for each in self._calls])
-
     async def start(self):
-        model = self._model()
+        model = CrewModel(self.calls)
         await crew_of(model, [self._tool]).kickoff_async()
         self.said = model.read
 

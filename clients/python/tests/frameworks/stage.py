@@ -9,7 +9,7 @@ from cases import PATIENT
 from driver import NAME
 from scripted import OLDER_MCP
 
-from remit_client import Remit, calls
+from remit_client import AsyncRemit, calls
 
 DRIVERS = importlib.import_module("drivers_older_mcp" if OLDER_MCP else "drivers").DRIVERS
 SLOT_S, NAMES_MAX = 4 * 3600, 1_000_000
@@ -34,55 +34,72 @@ def rules_of(row):
             yield {"type": "parameter_constraint", "tools": [NAME], "parameters": parameters, "effect": effect}
 
 
+class Cast:
+    """Who plays with a service: an agent's runtime, with a key of its own, and people."""
+
+    def __init__(self, service, admin, person):
+        self.service = service
+        self.key = admin.send(calls.create_api_key("runtime", ["read"]))
+        self.admin, self.person = map(AsyncRemit.with_settings_of, (admin, person))
+
+
 class Stage:
     """Where a row is played. The steps that are not the driver's own have its methods' names."""
 
-    def __init__(self, framework, row, service, admin, person, key=None):
-        self._row, self._service, self._admin, self._person = row, service, admin, person
-        self._key = key or admin.send(calls.create_api_key("runtime", ["read"]))
-        self._policy = self._new_policy()
-        settings, pauses, delegates = (service.url, self._key.key), row["pauses"], row.get("delegates", False)
-        self.desk = framework(settings, self._policy.agent_id, row["calls"], pauses, delegates)
+    @classmethod
+    async def of(cls, framework, row, cast):
+        stage = cls()
+        stage._row, stage._cast = row, cast
+        stage._policy = await stage._new_policy()
+        settings, pauses, delegates = (cast.service.url, cast.key.key), row["pauses"], row.get("delegates", False)
+        stage.desk = framework(settings, stage._policy.agent_id, row["calls"], pauses, delegates)
+        return stage
 
-    def suspend(self):
-        self._admin.send(calls.update_agent(self.desk.agent, status="suspended"))
+    async def suspend(self):
+        await self._cast.admin.send(calls.update_agent(self.desk.agent, status="suspended"))
 
-    def edit(self):
-        self._admin.send(calls.update_policy(self._policy.id, name="desk, edited"))
+    async def edit(self):
+        await self._cast.admin.send(calls.update_policy(self._policy.id, name="desk, edited"))
 
-    def move(self):
-        self.desk.agent = self._new_policy().agent_id
+    async def move(self):
+        self.desk.agent = (await self._new_policy()).agent_id
+        await self.restart()
+
+    async def restart(self):
         self.desk.restart()
 
-    def approve(self, at=0):
-        self._person.approve(self.pending()[at].id)
+    async def approve(self, one=None):
+        await self._cast.person.approve((one or (await self.pending())[0]).id)
 
-    def deny(self, at=0):
-        self._person.deny(self.pending()[at].id, note="not today")
+    async def deny(self, one=None):
+        await self._cast.person.deny((one or (await self.pending())[0]).id, note="not today")
 
-    def cancel(self):
-        with Remit(self._service.url, self._key.key, **PATIENT) as asker:
-            asker.cancel(self.pending()[0].id)
+    async def cancel(self):
+        async with AsyncRemit(self._cast.service.url, self._cast.key.key, **PATIENT) as asker:
+            await asker.cancel((await self.pending())[0].id)
 
-    def expire(self):
+    async def expire(self):
         """Instead of a wait of a minute or more."""
-        assert self._store(f"HSET {{}}approval:{self.pending()[0].id} expires_ms 1") == ":0"
+        assert self._store(f"HSET {{}}approval:{(await self.pending())[0].id} expires_ms 1") == ":0"
 
-    def fill(self):
+    async def fill(self):
         """As many names as a key may have, as lua/commit_decision/first_answers.lua counts them."""
         slot = int(time.time()) // SLOT_S
-        assert self._store(f'HSET {{}}key:{self._key.id}:answers {slot % 8} "{slot} {NAMES_MAX}"') == ":1"
+        assert self._store(f'HSET {{}}key:{self._cast.key.id}:answers {slot % 8} "{slot} {NAMES_MAX}"') == ":1"
 
-    def pending(self):
-        return self._person.send(calls.list_approvals("pending", self.desk.agent))
+    async def pending(self):
+        return await self._cast.person.send(calls.list_approvals("pending", self.desk.agent))
 
-    def allowed(self):
-        return len(self._admin.send(calls.list_audit_logs(agent_id=self.desk.agent, result="allowed", limit=1000)))
+    async def allowed(self):
+        """How many decisions of the log say so."""
+        query = calls.list_audit_logs(agent_id=self.desk.agent, result="allowed", limit=1000)
+        return len(await self._cast.admin.send(query))
 
-    def _new_policy(self):
+    async def _new_policy(self):
         """Of a new agent."""
-        agent = self._admin.send(calls.create_agent("desk")).id
-        return self._admin.send(calls.create_policy(agent, "desk", list(rules_of(self._row))))
+        agent = (await self._cast.admin.send(calls.create_agent("desk"))).id
+        return await self._cast.admin.send(calls.create_policy(agent, "desk", list(rules_of(self._row))))
 
     def _store(self, command):
-        return self._service.store(command.format(f"remit:{{{self._service.store('HGET remit:workspaces default')}}}:"))
+        store = self._cast.service.store
+        return store(command.format(f"remit:{{{store('HGET remit:workspaces default')}}}:"))

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from service import ROOT
-from stage import DRIVERS, Stage
+from stage import DRIVERS, Cast, Stage
 
 ROWS = json.loads((ROOT / "clients/adapters.json").read_text())["rows"]
 NAMES = {row["name"] for row in ROWS}
@@ -18,17 +18,12 @@ async def test_a_call_is_judged_once(framework, row, service, admin, person):
         pytest.skip(framework.CANNOT[row["name"]])
     if not framework.COMES_BACK and set(row["steps"]) != {"start"}:
         pytest.skip("it does not come back to a call")
-    stage = Stage(framework, row, service, admin, person)
+    stage = await Stage.of(framework, row, Cast(service, admin, person))
     for step in row["steps"]:
-        if hasattr(stage, step):
-            getattr(stage, step)()
-        elif step == "restart":
-            stage.desk.restart()
-        else:
-            await getattr(stage.desk, step)()
-    assert (sorted(stage.desk.ran), stage.allowed()) == (row["ran"], row["allowed"])
+        await getattr(stage if hasattr(stage, step) else stage.desk, step)()
+    assert (sorted(stage.desk.ran), await stage.allowed()) == (row["ran"], row["allowed"])
     assert re.search(row["says"], stage.desk.said, re.IGNORECASE), stage.desk.said
-    assert stage.pending() == []
+    assert await stage.pending() == []
 
 
 @pytest.mark.parametrize("framework", DRIVERS, ids=lambda one: one.__name__)

@@ -39,7 +39,7 @@ export abstract class Driver {
     readonly remit: Remit,
     /** After a change, `restart`. */
     public agent: string,
-    readonly calls: Calls,
+    public calls: Calls,
     /** How often the tool itself asks its user. */
     readonly pauses: number,
     /** Whether the tool runs a subagent first. */
@@ -61,12 +61,14 @@ export abstract class Driver {
   }
 
   protected abstract begin(): Promise<void>;
+  /** Whether something must be answered before the run goes on. */
+  abstract waits(): Promise<boolean> | boolean;
   /** Continues with a yes to all that waits. */
   abstract resume(): Promise<void>;
   /** Continues with a no. */
   abstract refuse(): Promise<void>;
-  /** Plays the last leg once more, from what was saved before it. */
-  abstract again(): Promise<void>;
+  /** Plays the last leg once more, or the one so many before it, from what was saved before it. */
+  abstract again(back?: number): Promise<void>;
   /** Continues with a yes and another amount. */
   amend(): Promise<void> {
     throw new Error("a call that waits is answered as it is");
@@ -78,36 +80,43 @@ export abstract class Driver {
 export class LangGraph extends Driver {
   protected readonly options: object = {};
   readonly #saved = new MemorySaver();
-  #graph: any;
+  #made: any;
 
   restart() {
-    this.#graph = undefined;
+    this.#made = undefined;
   }
 
   protected begin() {
     return this.#go({ messages: ["refund"] });
   }
 
+  async waits() {
+    return pausesOf(await this.#state()).length > 0;
+  }
+
   resume() {
-    return this.#go(new Command({ resume: true }));
+    return this.#answer(true);
   }
 
   refuse() {
-    return this.#go(new Command({ resume: "no" }));
+    return this.#answer("no");
   }
 
-  /** From the checkpoint before the last answer to a pause, or before the tool. */
-  async again() {
+  async #answer(answer: unknown) {
+    await this.#go(answerTo(await this.#state(), answer));
+  }
+
+  /** From the checkpoint before an answer to a pause, or before the tool. */
+  async again(back = 0) {
     for await (const before of this.#graph.graph.getStateHistory(THREAD)) {
-      if (!before.next.includes("tools")) continue;
+      if (!before.next.includes("tools") || back-- > 0) continue;
       this.turn = 1;
-      const paused = before.tasks.some((task: any) => task.interrupts.length);
-      return this.#go(paused ? new Command({ resume: true }) : null, before.config);
+      return this.#go(pausesOf(before).length ? answerTo(before, true) : null, before.config);
     }
   }
 
   override async amend() {
-    const { values, config } = await this.#graph.graph.getState(THREAD);
+    const { values, config } = await this.#state();
     const { id, tool_calls } = values.messages.at(-1);
     const edited = tool_calls.map((call: object) => ({ ...call, args: { amount: 60 } }));
     const message = new AIMessage({ id, content: "", tool_calls: edited } as any);
@@ -116,8 +125,16 @@ export class LangGraph extends Driver {
     await this.resume();
   }
 
+  #state(): Promise<any> {
+    return this.#graph.graph.getState(THREAD);
+  }
+
+  get #graph(): any {
+    const other = this.delegates ? this.#agentThat(this.nextOfOther(), 0) : null;
+    return (this.#made ??= this.#agentThat(this.next, this.pauses, other));
+  }
+
   async #go(given: unknown, config: object = THREAD) {
-    this.#graph ??= this.#agentThat(this.next, this.pauses, this.delegates ? this.#agentThat(this.nextOfOther(), 0) : null);
     const { messages } = await this.#graph.invoke(given, config);
     this.said = messages.filter((message: any) => message.getType() === "tool").at(-1)?.text ?? "";
   }
@@ -147,6 +164,10 @@ export class LangGraph extends Driver {
   }
 }
 
+const pausesOf = ({ tasks }: any): any[] => tasks.flatMap(({ interrupts }: any) => interrupts);
+const answerTo = (state: object, answer: unknown) =>
+  new Command({ resume: Object.fromEntries(pausesOf(state).map(({ id }) => [id, answer])) });
+
 /** A pause is no outcome: that would end the name. */
 export class LangGraphReporting extends LangGraph {
   protected override readonly options = { reportOutcome: true };
@@ -159,7 +180,7 @@ export class LangGraphReporting extends LangGraph {
 export class OpenAI extends Driver {
   protected readonly trace: (() => any) | undefined = getCurrentTrace;
   #state: any;
-  #before: { state: string; turn: number } | undefined;
+  #legs: { state: string; turn: number }[] = [];
   #desk: Agent | undefined;
 
   restart() {
@@ -167,14 +188,19 @@ export class OpenAI extends Driver {
   }
 
   protected begin() {
-    this.#before = undefined;
+    this.#legs = [];
     return this.#go("refund");
   }
 
-  again() {
-    if (!this.#before) return this.start();
-    this.turn = this.#before.turn;
-    this.#state = RunState.fromString(this.desk(), this.#before.state);
+  waits() {
+    return this.#state.getInterruptions().length > 0;
+  }
+
+  async again(back = 0) {
+    const before = this.#legs.at(-1 - back);
+    if (!before) return this.start();
+    this.turn = before.turn;
+    this.#state = await RunState.fromString(this.desk(), before.state);
     return this.resume();
   }
 
@@ -187,8 +213,8 @@ export class OpenAI extends Driver {
   }
 
   async #answer(answer: "approve" | "reject") {
-    this.#before = { state: String(await this.#state), turn: this.turn };
-    const state = await this.resumed(await this.#state);
+    this.#legs.push({ state: String(this.#state), turn: this.turn });
+    const state = await this.resumed(this.#state);
     for (const each of state.getInterruptions()) state[answer](each);
     await this.#go(state);
   }
@@ -248,7 +274,7 @@ abstract class AiSdk extends Driver {
   protected abstract readonly mocks: object;
   #messages: any[] = [];
   #waiting: { approvalId: string }[] = [];
-  #before: { messages: any[]; turn: number } | undefined;
+  readonly #legs: { messages: any[]; turn: number }[] = [];
 
   /** Every run begins with what was saved, so nothing else is left of the one before. */
   restart() {}
@@ -256,6 +282,10 @@ abstract class AiSdk extends Driver {
   protected begin() {
     this.#messages.push({ role: "user", content: "refund" });
     return this.#go();
+  }
+
+  waits() {
+    return this.#waiting.length > 0;
   }
 
   resume() {
@@ -274,9 +304,8 @@ abstract class AiSdk extends Driver {
     return this.resume();
   }
 
-  again() {
-    this.#messages = this.#before!.messages;
-    this.turn = this.#before!.turn;
+  again(back = 0) {
+    ({ messages: this.#messages, turn: this.turn } = this.#legs.at(-1 - back) ?? this.#legs[0]!);
     return this.#go();
   }
 
@@ -288,7 +317,7 @@ abstract class AiSdk extends Driver {
 
   async #go() {
     const messages = JSON.parse(JSON.stringify(this.#messages));
-    this.#before = { messages: this.#messages, turn: this.turn };
+    this.#legs.push({ messages: this.#messages, turn: this.turn });
     const ended = await this.#generate(this.next, messages, this.pauses > 0, this.delegates);
     this.#messages = JSON.parse(JSON.stringify([...messages, ...(ended.responseMessages ?? ended.response.messages)]));
     this.#waiting = ended.content.filter((part: any) => part.type === "tool-approval-request");
@@ -308,7 +337,7 @@ abstract class AiSdk extends Driver {
   }
 }
 
-type Made = new (...given: ConstructorParameters<typeof Driver>) => Driver;
+export type Made = new (...given: ConstructorParameters<typeof Driver>) => Driver;
 const aiSdks = AI_SDKS.map(([version, sdk, mocks]): [string, Made] => [
   `AI SDK ${version}`,
   class extends AiSdk {
