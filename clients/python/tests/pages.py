@@ -33,7 +33,7 @@ def run_page(
     # Some frameworks keep things there; one offers traces to whoever runs it first.
     own = {"PATH": path, "PYTHONPATH": str(folder), "XDG_DATA_HOME": str(folder), "CREWAI_TESTING": "true"}
     return subprocess.run(
-        [sys.executable, program], env=own | env, cwd=folder, capture_output=True, text=True, timeout=120
+        [sys.executable, program], env=own | env, cwd=folder, capture_output=True, text=True, timeout=300
     )
 
 
