@@ -2,6 +2,7 @@ package remit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -69,9 +70,9 @@ func requireJSON(answer *http.Response, text []byte) error {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch {
 	case !utf8.Valid(text):
-		return fmt.Errorf("it is not UTF-8")
+		return errors.New("it is not UTF-8")
 	case len(text) > 0 && kind != "application/json" && !strings.HasSuffix(kind, "+json"):
-		return fmt.Errorf("its Content-Type is not JSON")
+		return errors.New("its Content-Type is not JSON")
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func readApproval(answer []byte, id string) (Approval, error) {
 		return Approval{}, err
 	}
 	if !strings.EqualFold(got["id"].(string), id) {
-		return Approval{}, fmt.Errorf("it is another approval's")
+		return Approval{}, errors.New("it is another approval's")
 	}
 	var approval Approval
 	if err := json.Unmarshal(answer, &approval); err != nil {
@@ -173,7 +174,7 @@ func object(answer []byte) (map[string]any, error) {
 	}
 	made, isObject := got.(map[string]any)
 	if !isObject {
-		return nil, fmt.Errorf("not a JSON object")
+		return nil, errors.New("not a JSON object")
 	}
 	return made, nil
 }

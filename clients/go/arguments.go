@@ -3,7 +3,7 @@ package remit
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"math/big"
 	"strconv"
@@ -36,7 +36,7 @@ func frozen(parameters any) (json.RawMessage, error) {
 // nor whole numbers that no double equals, because a program that reads them without a type of its own gets another one.
 func requireUnambiguous(text []byte, asDoubles bool) error {
 	if !utf8.Valid(text) {
-		return fmt.Errorf("it is not UTF-8")
+		return errors.New("it is not UTF-8")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -45,13 +45,13 @@ func requireUnambiguous(text []byte, asDoubles bool) error {
 		return err
 	}
 	if first != json.Delim('{') {
-		return fmt.Errorf("it is no object")
+		return errors.New("it is no object")
 	}
 	if err := readValue(decoder, first, asDoubles); err != nil {
 		return err
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return fmt.Errorf("something follows it")
+		return errors.New("something follows it")
 	}
 	return nil
 }
@@ -61,11 +61,11 @@ func readValue(decoder *json.Decoder, token json.Token, asDoubles bool) error {
 	case json.Number:
 		double, err := strconv.ParseFloat(string(value), 64)
 		if err != nil {
-			return fmt.Errorf("a number is too large")
+			return errors.New("a number is too large")
 		}
 		whole, isWhole := new(big.Int).SetString(string(value), 10)
 		if read, _ := big.NewFloat(double).Int(nil); asDoubles && isWhole && whole.Cmp(read) != 0 {
-			return fmt.Errorf("a whole number has more digits than a double keeps; pass it as a text")
+			return errors.New("a whole number has more digits than a double keeps; pass it as a text")
 		}
 	case json.Delim:
 		names := map[string]bool{}
@@ -77,7 +77,7 @@ func readValue(decoder *json.Decoder, token json.Token, asDoubles bool) error {
 			if value == '{' {
 				name := folded(each.(string))
 				if names[name] || strings.Contains(name, "\x00") {
-					return fmt.Errorf("an object has two members whose names some programs take for one, or a NUL in a name")
+					return errors.New("an object has two members whose names some programs take for one, or a NUL in a name")
 				}
 				names[name] = true
 				if each, err = decoder.Token(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -193,6 +194,67 @@ func TestAHostThatRefusesOnlyAtOneOfItsAddressesIsNoOutage(t *testing.T) {
 	late := errors.New("i/o timeout")
 	if !isAway(&unreached{[]error{refusal, refusal}}) || isAway(&unreached{[]error{refusal, late}}) || isAway(&unreached{}) {
 		t.Error("what is away is told by one address")
+	}
+}
+
+func TestADialEndsWithoutTheDeadlineOfARequest(t *testing.T) {
+	address := silent(t)
+	_, err := transportWithin(hurry).DialContext(here, "tcp", address)
+	if err == nil || strings.Contains(err.Error(), syscall.ETIMEDOUT.Error()) { // when the system gives up, after minutes
+		t.Error(err)
+	}
+}
+
+// silent is the address of a listener that drops packets: its queue is full, and nobody takes connections from it.
+func silent(t *testing.T) string {
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(socket) })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(socket, 0); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
+	for {
+		connection, err := net.DialTimeout("tcp", address, hurry)
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { connection.Close() })
+	}
+}
+
+func TestWhatIsNoJSONIsSaidWithItsKind(t *testing.T) {
+	server := serve(t, nil, "", yes)
+	client := clientOf(t, server.url, patient, nil)
+	no := func() {}
+	for name, gate := range map[string]Gate{
+		"arguments": {Client: client, Agent: "bot"},
+		"place":     {Client: client, Agent: "bot"},
+		"context":   {Client: client, Agent: "bot", Context: map[string]any{"session": no}},
+	} {
+		var arguments any
+		var where Where
+		switch name {
+		case "arguments":
+			arguments = map[string]any{"a": no}
+		case "place":
+			where.Place = []any{no}
+		}
+		if _, err := gate.Judge(here, "tool", arguments, where); !errors.Is(err, ErrNotJSON) {
+			t.Error(name, err)
+		}
+	}
+	if asked := server.names(); len(asked) > 0 {
+		t.Error(asked)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,7 +23,8 @@ import (
 const (
 	idPrefix = "remit-client-"
 	// What one request for an approval waits at most.
-	poll = 30 * time.Second
+	poll           = 30 * time.Second
+	defaultTimeout = 2 * time.Second
 )
 
 // Options of a client; what is left out is as New says.
@@ -68,10 +68,10 @@ func New(options Options) (*Client, error) {
 	}
 	timeout, transport := options.Timeout, options.Transport
 	if timeout <= 0 {
-		timeout = 2 * time.Second
+		timeout = defaultTimeout
 	}
 	if transport == nil {
-		transport = Transport()
+		transport = transportWithin(timeout)
 	}
 	random := make([]byte, 16)
 	if _, err := rand.Read(random); err != nil {
@@ -184,7 +184,7 @@ func (client *Client) send(ctx context.Context, asked request) error {
 		encoder := json.NewEncoder(&body)
 		encoder.SetEscapeHTML(false)
 		if err := encoder.Encode(asked.body); err != nil {
-			return fmt.Errorf("what is asked has no JSON: %w", err)
+			return errorOf(ErrNotJSON, "The context of a call must be JSON: %v.", err)
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, client.timeout+asked.longer)

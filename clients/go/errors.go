@@ -27,7 +27,7 @@ const (
 	ErrRefused Kind = "refused"
 	// 429: too many requests. It is ErrRefused, too.
 	ErrThrottled Kind = "throttled"
-	// The arguments of a call are no JSON, or can be read in two ways.
+	// The arguments of a call are no JSON, or can be read in two ways; or its context or place is no JSON.
 	ErrNotJSON Kind = "not JSON"
 )
 

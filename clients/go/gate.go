@@ -127,7 +127,7 @@ func (gate *Gate) name(tool string, parameters json.RawMessage, place []any) (st
 	}
 	text, err := json.Marshal(append([]any{gate.Agent, tool, sorted}, place...))
 	if err != nil {
-		return "", fmt.Errorf("the place of a call has no JSON: %w", err)
+		return "", errorOf(ErrNotJSON, "The place of a call must be JSON: %v.", err)
 	}
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:]), nil

@@ -16,9 +16,16 @@ const maxAnswerBytes = 64 << 20
 
 // Transport is what a client uses if it is given none. Its dialer tells a host that refuses at all of its addresses
 // from one that refuses at some: connections of the others may be held, by an agent, until Remit drops new ones.
-func Transport() *http.Transport {
+func Transport() *http.Transport { return transportWithin(defaultTimeout) }
+
+func transportWithin(limit time.Duration) *http.Transport {
 	made := http.DefaultTransport.(*http.Transport).Clone()
-	made.DialContext = dial
+	made.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		// From 1.23 on, Go dials without the deadline of the request.
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return dial(ctx, network, address)
+	}
 	made.DisableCompression = true
 	made.MaxIdleConnsPerHost = 100
 	// Sooner than Remit and nginx close them: a call on a connection that is being closed has no decision.
@@ -37,6 +44,7 @@ func (err *unreached) Error() string {
 	return strings.Join(said, "; ")
 }
 
+// dial connects to one of the host's addresses before the deadline of the context.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -46,14 +54,12 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	until, _ := ctx.Deadline()
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	refused := &unreached{}
 	for place, each := range found {
 		// Each address has its part of what is left, so that one that drops packets does not take all of it.
-		limited, cancel := ctx, context.CancelFunc(func() {})
-		if until, isLimited := ctx.Deadline(); isLimited {
-			limited, cancel = context.WithTimeout(ctx, time.Until(until)/time.Duration(len(found)-place))
-		}
+		limited, cancel := context.WithTimeout(ctx, time.Until(until)/time.Duration(len(found)-place))
 		connection, err := dialer.DialContext(limited, network, net.JoinHostPort(each.String(), port))
 		cancel()
 		if err == nil {
