@@ -3,6 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -87,12 +88,13 @@ def propose(
     free = [tool for tool in known if of[tool] is Consequence.NONE and (tool in seen or reads is Reads.ALL)]
     disclosing = [tool for tool in known if of[tool] is Consequence.DISCLOSES and tool in seen]
     foreign = [tool for tool in [*free, *disclosing] if catalog[tool].is_foreign]
+    sessions = _Sessions(calls, seen)
     made: dict[str, Bounded] = {}
     for tool in known:
         if of[tool] in (Consequence.IRREVERSIBLE, None):
             asks[tool] = "not marked" if of[tool] is None else Consequence.IRREVERSIBLE.in_words
         elif of[tool] is Consequence.REVERSIBLE and tool in seen:
-            found = _reversible(tool, seen, catalog, free, foreign, calls)
+            found = _reversible(tool, sessions, catalog, free, foreign)
             if isinstance(found, Asks):
                 asks[tool] = found.why
             else:
@@ -119,42 +121,54 @@ def propose(
     )
 
 
+class _Sessions:
+    """Which tools came first in the sessions of these calls, oldest first. seen: the same calls by tool."""
+
+    def __init__(self, calls: Sequence[ObservedCall], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
+        self._calls = calls
+        self.seen = seen
+        self._first: dict[str, dict[str, ObservedCall]] = {}
+
+    @cached_property
+    def are_few(self) -> bool:
+        return most_sessions_a_day(self._calls) <= _SESSIONS_A_DAY
+
+    def without(self, tool: str, lookups: Iterable[str]) -> dict[str, set[str]]:
+        """For each look-up, the units with a session in which the tool's first call came before it, or without it."""
+        begun = self._first_of(tool)
+        firsts = {lookup: self._first_of(lookup) for lookup in lookups if lookup in self.seen}
+        return {
+            lookup: {
+                call.unit
+                for session, call in begun.items()
+                if (looked := first.get(session)) is None or when(looked) >= when(call)
+            }
+            for lookup, first in firsts.items()
+        }
+
+    def _first_of(self, tool: str) -> dict[str, ObservedCall]:
+        """The tool's first call in each session."""
+        if tool not in self._first:
+            self._first[tool] = {call.session: call for call in reversed(self.seen[tool])}
+        return self._first[tool]
+
+
 def _reversible(
     tool: str,
-    seen: Mapping[str, Sequence[ObservedCall]],
+    sessions: _Sessions,
     catalog: Mapping[str, KnownTool],
     free: Collection[str],
     foreign: Sequence[str],
-    calls: Sequence[ObservedCall],
 ) -> Bounded | Asks:
     """The rules of a tool whose calls can be undone."""
     if catalog[tool].is_foreign:
         return Asks("its own results hold text of strangers")
     if foreign:
         return Asks(f"the agent reads text of strangers: {foreign[0]}")
-    is_ordered = most_sessions_a_day(calls) <= _SESSIONS_A_DAY and all(call.session for call in seen[tool])
-    lookups = _without(tool, seen, free) if is_ordered else None
-    return bounded(tool, seen[tool], catalog[tool].schema, lookups)
-
-
-def _without(tool: str, seen: Mapping[str, Sequence[ObservedCall]], free: Iterable[str]) -> dict[str, set[str]]:
-    """For each look-up, the units with a session in which the tool's first call came before it, or without it."""
-    begun: dict[str, ObservedCall] = {}
-    for call in seen[tool]:
-        begun.setdefault(call.session, call)
-    found: dict[str, set[str]] = {}
-    for lookup in free:
-        looked: dict[str, ObservedCall] = {}
-        for call in seen.get(lookup, ()):
-            looked.setdefault(call.session, call)
-        if not looked:
-            continue
-        found[lookup] = {
-            call.unit
-            for session, call in begun.items()
-            if session not in looked or not (looked[session].time_ms, looked[session].id) < (call.time_ms, call.id)
-        }
-    return found
+    calls = sessions.seen[tool]
+    is_ordered = sessions.are_few and all(call.session for call in calls)
+    lookups = sessions.without(tool, free) if is_ordered else None
+    return bounded(tool, calls, catalog[tool].schema, lookups)
 
 
 class _Writer:

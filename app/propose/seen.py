@@ -28,7 +28,11 @@ class Place:
         self._units: set[str] | None = None
 
     def add(self, key: Key, unit: str, entry: str) -> None:
-        self.values.setdefault(key, {}).setdefault(unit, entry)
+        by_unit = self.values.get(key)
+        if by_unit is None:
+            self.values[key] = {unit: entry}
+        elif unit not in by_unit:
+            by_unit[unit] = entry
 
     @property
     def units(self) -> set[str]:

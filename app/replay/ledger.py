@@ -289,9 +289,10 @@ class Ledger:
     ) -> None:
         """Count a call that was allowed, or may have been, and leave its marks. limits: None = in all limits."""
         certain = certain and not call.is_unclear
-        quotas = (quota for quota in call.all_quotas() if isinstance(quota, Quota))
+        quotas = call.all_quotas()
+        limited = (each for each in quotas if isinstance(each, Quota))
         self.buckets.take(
-            (each for each in quotas if limits is None or (each.policy_id, each.fingerprint) in limits),
+            (each for each in limited if limits is None or (each.policy_id, each.fingerprint) in limits),
             agent_id,
             call.id,
             certain=certain,
@@ -300,7 +301,7 @@ class Ledger:
             self.buckets.take_unnamed(limit)
         if call.marks:
             self.sessions.leave(call.session, call.marks, agent_id, certain=certain)
-        checks = (quota for quota in call.all_quotas() if isinstance(quota, HistoryCheck))
+        checks = (quota for quota in quotas if isinstance(quota, HistoryCheck))
         self.sessions.end(checks, agent_id, certain=certain)
         self.sessions.end_anywhere(call.unclear_ends())
 

@@ -14,7 +14,7 @@ from app.pdp.rules.denial_breaker import VaryingBreaker
 from app.pdp.rules.limits import VaryingQuota
 from app.pdp.rules.records import passed_as_read
 from app.pdp.rules.rule_type import CompiledRule
-from app.pdp.rules.sequence import SessionCheck, with_marks
+from app.pdp.rules.sequence import SessionCheck, session_of
 from app.replay.calls import (
     LoggedCall,
     ValueName,
@@ -26,8 +26,6 @@ from app.replay.calls import (
     session_is_hidden,
 )
 from app.replay.rulesets import Ruleset
-
-_NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, "", DecisionCode.ALLOWED))
 
 
 class ReplayedCall:
@@ -127,10 +125,10 @@ class ReplayedCall:
         return next((each for each in (True, False) if each in found), None)
 
     def _leave_marks(self, *, hides_session: bool) -> None:
-        marks = self._ruleset.compiled.marks_for(self.request.tool_name)
+        marks = self._ruleset.marks_for(self.request.tool_name)
         if not marks:
             return
-        session = with_marks(_NO_PLAN, marks, self.request).session
+        session = session_of(self.request.context)
         if hides_session or session:
             self.marks, self.session = marks, "" if hides_session else session
 

@@ -5,6 +5,7 @@ They are compiled once per change.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest
@@ -27,6 +28,7 @@ class Ruleset:
     def __init__(self, policies: Sequence[Policy], shared: Mapping[str, int], is_secret: IsSecret) -> None:
         agent = Agent(id="", name="", created_ms=0, updated_ms=0, version="")
         self.compiled = compile_agent(agent, policies, is_secret, shared)
+        self.marks_for = lru_cache(maxsize=_TOOLS)(self.compiled.marks_for)
         self._settled: dict[str, Plan | None] = {}
 
     def settled(self, tool: str) -> Plan | None:
