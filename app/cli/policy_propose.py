@@ -222,7 +222,7 @@ def _write(api: Api, agent: dict[str, Any], proposal: "Proposal", out: Path, *, 
     folder.mkdir(parents=True, exist_ok=True)
     path, test_path = (folder / f"{file_name(owner.called)}{end}" for end in (".yaml", ".test.yaml"))
     policies = in_shadow(proposal.policies, proposal.tools) if shadow else proposal.policies
-    text = as_commented_yaml(as_yaml({**as_owner(owner), "policies": policies}), proposal.evidence)
+    text = as_commented_yaml(as_yaml({**as_owner(owner), "policies": policies}), proposal.evidence, proposal.tools)
     path.write_text(text)
     rules = sum(len(policy["rules"]) for policy in policies)
     size = f"{counted(rules, 'rule')}, {len(text.encode()) / 1000:.1f} kB"

@@ -21,7 +21,7 @@ _SESSIONS_A_DAY = 300
 
 
 READING = "Reading"
-UNSEEN = "Never seen: a person is asked"
+_ASKING = "A person is asked"
 
 
 def is_nameable(tool: str) -> bool:
@@ -105,17 +105,15 @@ def propose(
         writer.disclose(tool, seen[tool])
     for tool, rules in made.items():
         writer.bound(tool, rules)
-    asked = sorted(asks)
-    writer.ask("A person is asked", asked, seen)
     unseen = [tool for tool in sorted(catalog) if tool not in {*seen, *free, *asks}]
-    writer.ask(UNSEEN, unseen, seen)
+    writer.ask(sorted([*asks, *unseen]), seen)
     return Proposed(
         policies=writer.policies,
         evidence=writer.evidence,
         free=free,
         disclosing=disclosing,
         bounded=list(made),
-        asking={tool: asks[tool] for tool in asked},
+        asking=dict(sorted(asks.items())),
         unseen=unseen,
         unknown=[tool for tool in seen if tool not in catalog],
     )
@@ -182,9 +180,9 @@ class _Writer:
         """Grant the tools, if there are any."""
         self._list(READING, "tool_grant", "seen", tools, seen)
 
-    def ask(self, name: str, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
+    def ask(self, tools: Sequence[str], seen: Mapping[str, Sequence[ObservedCall]]) -> None:
         """Ask about each call of the tools, if there are any."""
-        self._list(name, "approval_required", "marked", tools, seen)
+        self._list(_ASKING, "approval_required", "marked", tools, seen)
 
     def disclose(self, tool: str, calls: Sequence[ObservedCall]) -> None:
         """Each text must be the user's own; a call with other names asks."""

@@ -29,8 +29,9 @@ def in_shadow(policies: Iterable[Mapping[str, Any]], tools: Iterable[ProposedToo
     return [{name: each[name] for name in order if name in each} for each in made]
 
 
-def as_commented_yaml(text: str, evidence: Sequence[RuleEvidence]) -> str:
-    """A file of policies with a comment above each rule: what it was made from, and what it left out."""
+def as_commented_yaml(text: str, evidence: Sequence[RuleEvidence], tools: Iterable[ProposedTool]) -> str:
+    """A file of policies with a comment above each rule: what it was made from and left out, what nobody called."""
+    unseen = [each.name for each in tools if each.use is ToolUse.UNSEEN]
     of_rule: dict[tuple[int, int], list[RuleEvidence]] = {}
     for each in evidence:
         policy, rule = (int(found) for found in re.findall(r"\[(\d+)\]", each.path)[:2])
@@ -41,13 +42,13 @@ def as_commented_yaml(text: str, evidence: Sequence[RuleEvidence]) -> str:
         if _policy(line) is not None:
             policy, rule = policy + 1, 0
         elif (found := _rule(line)) is not None:
-            lines += (f"{found[1]}# {each}" for each in _comments(of_rule.get((policy, rule), [])))
+            lines += (f"{found[1]}# {each}" for each in _comments(of_rule.get((policy, rule), []), unseen))
             rule += 1
         lines.append(line)
     return "\n".join(lines)
 
 
-def _comments(evidence: Sequence[RuleEvidence]) -> Iterator[str]:
+def _comments(evidence: Sequence[RuleEvidence], unseen: Sequence[str]) -> Iterator[str]:
     for each in evidence:
         _, inside, name = each.path.partition(".parameters.")
         if inside and not each.left_out:
@@ -56,4 +57,5 @@ def _comments(evidence: Sequence[RuleEvidence]) -> Iterator[str]:
         example = f", e.g. entry {each.examples[0].entry}" if each.examples and not inside else ""
         left_out = ", ".join(f"{value.value} (entry {value.entry})" for value in each.left_out[:_ENTRIES])
         more = ", …" if len(each.left_out) > _ENTRIES else ""
-        yield with_hidden_shown(made + example + (f"; left out: {left_out}{more}" if left_out else ""))
+        never = f"; never called: {', '.join(unseen)}" if unseen and each.form == "marked" else ""
+        yield with_hidden_shown(made + example + (f"; left out: {left_out}{more}" if left_out else "") + never)

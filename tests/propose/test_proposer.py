@@ -9,10 +9,12 @@ from observed_calls import CHANGES, FINAL, airline, airline_catalog, observed
 from app.model.catalog import Consequence
 from app.model.decisions import Result
 from app.model.policy_sets import PolicyEntry
-from app.model.proposals import Reads, need
+from app.model.proposals import ProposedTool, Reads, ToolUse, need
+from app.policy_tools.files.rendering import as_yaml
 from app.propose.hostile import KINDS, variations
 from app.propose.judged import Judge, of_unseen_users, policies_of, tried
 from app.propose.proposer import KnownTool, propose
+from app.propose.written import as_commented_yaml
 
 AIRLINE = airline()
 CATALOG = airline_catalog()
@@ -54,6 +56,19 @@ def test_a_mark_decides_what_a_call_may_do_without_a_person(tool, result):
     ]
     proposed = propose(calls, MARKED)
     assert judged(proposed, observed(tool, {"a": "b"}, "new")) == [result]
+
+
+def test_one_rule_asks_about_all_that_is_never_allowed():
+    """Its comment in a file says which of these tools nobody called."""
+    catalog = {tool: MARKED[tool] for tool in ("final", "unseen")}
+    proposed = propose(by_users("final", {"a": "b"}), catalog)
+    assert proposed.policies == [
+        {"name": "A person is asked", "rules": [{"type": "approval_required", "tools": ["final", "unseen"]}]}
+    ]
+    tools = [ProposedTool(name="unseen", use=ToolUse.UNSEEN, calls=0, units=0, why=None)]
+    text = as_commented_yaml(as_yaml({"policies": proposed.policies}), proposed.evidence, tools)
+    [comment] = [line for line in text.split("\n") if "#" in line]
+    assert comment.endswith("# 4 calls, 4 users, e.g. entry 019300000000; never called: unseen")
 
 
 def test_a_fetch_is_allowed_with_what_the_user_named():

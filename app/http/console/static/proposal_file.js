@@ -50,15 +50,15 @@ export function asFile(agent, proposal) {
     );
     lines.push("    rules:");
     rules.forEach((/** @type {unknown} */ rule, /** @type {number} */ place) => {
-      for (const each of evidenceOf(proposal, policy, place)) lines.push(...comments(each));
+      for (const each of evidenceOf(proposal, policy, place)) lines.push(...comments(each, proposal));
       lines.push(`      - ${write(rule, 0)}`);
     });
   });
   return `${lines.join("\n")}\n`;
 }
 
-/** @param {Evidence} evidence */
-function comments(evidence) {
+/** @param {Evidence} evidence @param {Proposal} proposal */
+function comments(evidence, { tools }) {
   const part = partOf(evidence);
   if (part && !evidence.leftOut.length) return [];
   const made = part
@@ -67,7 +67,9 @@ function comments(evidence) {
   const example = !part && evidence.examples.length ? `, e.g. entry ${evidence.examples[0].entry}` : "";
   const some = evidence.leftOut.slice(0, ENTRIES).map((each) => `${each.value} (entry ${each.entry})`);
   const more = evidence.leftOut.length > ENTRIES ? ", …" : "";
-  const text = `${made}${example}${some.length ? `; left out: ${some.join(", ")}${more}` : ""}`;
+  const unseen = evidence.form === "marked" ? tools.filter((each) => each.use === "unseen") : [];
+  const never = unseen.length ? `; never called: ${unseen.map((each) => each.name).join(", ")}` : "";
+  const text = `${made}${example}${some.length ? `; left out: ${some.join(", ")}${more}` : ""}${never}`;
   // Nothing that was written in a call may end the comment or hide in it.
   const shown = pieces(text).map((each) => each.text);
   return [`      # ${shown.join("").replace(/[\r\n\u0085\u2028\u2029]/g, " ")}`];
