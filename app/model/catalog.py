@@ -95,9 +95,10 @@ class ToolEntry(Struct, frozen=True, kw_only=True, rename="camel"):
 
     def __post_init__(self) -> None:
         require_tool_name("name", self.name)
-        text = _encode(self).decode()
-        if len(text) > MAX_TOOL_BYTES:
+        encoded = _encode(self)
+        if len(encoded) > MAX_TOOL_BYTES:
             raise FieldError("inputSchema", f"makes the tool more than {MAX_TOOL_BYTES} bytes of JSON")
+        text = encoded.decode()
         if without_raw_keys(text) != text:
             raise FieldError("description", CONTAINS_A_KEY)
 

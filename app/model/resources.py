@@ -56,9 +56,10 @@ def require_storable(entry: ResourceEntry) -> None:
         require_visible(f"actions[{index}]", action)
     if entry.properties.get("id", entry.id) != entry.id:
         raise FieldError("properties.id", "differs from the resource's id; leave it out")
-    text = msgspec.json.encode(entry).decode()
-    if len(text) > MAX_RESOURCE_BYTES:
+    encoded = msgspec.json.encode(entry)
+    if len(encoded) > MAX_RESOURCE_BYTES:
         raise FieldError("properties", f"make the resource more than {MAX_RESOURCE_BYTES} bytes of JSON")
+    text = encoded.decode()
     if KEY_TYPE in text and without_raw_keys(text) != text:
         raise FieldError("description", CONTAINS_A_KEY)
 

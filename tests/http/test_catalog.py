@@ -7,6 +7,7 @@ from tenants import Tenant, tenant_on
 
 from app.audit.seal.sealer import Sealer
 from app.model.catalog import MAX_CATALOG_BYTES, MAX_TOOL_BYTES, MAX_TOOLS
+from app.model.resources import MAX_RESOURCE_BYTES
 from app.store.catalog import MAX_SEEN, note_seen
 from app.store.keyspace import Keyspace
 
@@ -277,6 +278,10 @@ BAD = {
         {"tools": [{"name": "a", "description": "x" * MAX_TOOL_BYTES}]},
         "$.tools[0].inputSchema",
     ),
+    "too large in letters of several bytes": (
+        {"tools": [{"name": "a", "description": "\u00e9" * (MAX_TOOL_BYTES // 2)}]},
+        "$.tools[0].inputSchema",
+    ),
     "a key": ({"tools": [{"name": "a", "description": "svc_" + "0" * 32}]}, "$.tools[0].description"),
     "an error for an answer": ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601}}, "$.tools"),
     "within the message": ({"result": {"tools": [{"name": ""}]}}, "$.result.tools[0].name"),
@@ -291,6 +296,14 @@ def test_an_invalid_list_of_tools_is_400_with_its_place(tenant, name):
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]["details"][0]["path"] == place
     assert names(tenant) == []
+
+
+@pytest.mark.parametrize("text", ["x" * MAX_RESOURCE_BYTES, "\u00e9" * (MAX_RESOURCE_BYTES // 2)])
+def test_a_resource_has_so_many_bytes_at_most(tenant, text):
+    """Whatever its letters take."""
+    answer = tenant.admin.put("/v1/catalog/record/a", json={"properties": {"note": text}})
+    assert answer.status_code == 400
+    assert f"more than {MAX_RESOURCE_BYTES} bytes" in answer.text
 
 
 def test_a_page_of_several_prunes_nothing(tenant, put):
