@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -14,6 +15,7 @@ from fake_slack import SIGNING_SECRET, TEAM, FakeSlack, buttons, member, text_of
 from receivers import Receiver, subscribe
 from sending import Sending
 from servers import Replica
+from serving import kill_all_of
 from tenants import Tenant
 
 from app.errors import Unauthorized
@@ -248,6 +250,38 @@ def test_buttons_decide_for_whom_they_were_shown_to_and_what_was_shown(slack, te
     assert "has changed since it was read" in decide(slack, tenant, other, "U2")
     assert "1 of 3 people have approved a call" in text_of(announced())
     assert [each["by"]["name"] for each in tenant.admin.get(path).json()["approvals"]] == ["ann"]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("killed_at", "told"),
+    [("/api/users.info", "1 of 2 have approved"), ("/respond", "has changed since it was read")],
+    ids=["before it is decided", "before whoever pressed is told"],
+)
+def test_a_verdict_whose_replica_is_killed_counts_once(slack, replica, tenant, asked, announced, killed_at, told):
+    """Slack has been answered by then. Pressed again, it is decided if it was not, and nothing is decided twice."""
+    path = asked(approvals=2)
+    slack.users["U1"] = member("U1", "ann@example.com")
+    sign_in(tenant, "ann")
+    shown = review(slack, tenant, announced, "U1")
+    killed = threading.Event()
+
+    def kill(asked_for):
+        if asked_for == killed_at and not killed.is_set():
+            kill_all_of(replica)
+            killed.set()
+
+    slack.before = kill
+    try:
+        slack.press(tenant.admin, "U1", buttons(shown)["approve"])
+        assert killed.wait(60)
+    finally:
+        slack.before = lambda _path: None
+        replica.start()
+    assert told in decide(slack, tenant, shown, "U1")
+    assert "has changed since it was read" in decide(slack, tenant, shown, "U1")
+    assert [each["by"]["name"] for each in tenant.admin.get(path).json()["approvals"]] == ["ann"]
+    assert len([each for each in tenant.log() if each.get("decidedBy", {}).get("name") == "ann"]) == 1
 
 
 def test_what_waits_no_more_is_said(slack, tenant, asked, announced):

@@ -20,16 +20,21 @@ def member(user, address, **others):
 
 
 class FakeSlack:
-    """Listens on a port of its own. users: by id. told: what was shown to whoever pressed, in order."""
+    """Listens on a port of its own. users: by id. told: what was shown to whoever pressed, in order.
+
+    before: called with the path of each request, before it is answered.
+    """
 
     def __init__(self):
         self.users, self.told = {}, []
+        self.before = lambda _path: None
         self.came = threading.Condition()
         slack = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
+                slack.before(self.path)
                 answer = slack.answered(self.path, self.headers, body)
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
