@@ -158,12 +158,24 @@ def held(tenant, calls=3000):
             connection.getresponse().read()
 
 
-def test_a_replay_ends_with_its_client_and_with_its_process(tenant, narrow):
+@pytest.fixture
+def frozen(store):
+    """A replica with one replay, an interpreter of its own."""
+    running = Replica(store.url, REMIT_REPLAYS_PER_WORKSPACE="1", NEW_INTERPRETERS="1")
+    yield running
+    running.stop()
+
+
+of_frozen = tenant_on("frozen")
+
+
+def test_a_replay_ends_with_its_client_and_with_its_process(of_frozen, frozen):
     """One too many is 429; the next can begin once the process has ended."""
+    tenant = of_frozen
     held(tenant)
     stream = tenant.reader.stream("POST", "/v1/replay", json={})
     answer = stream.__enter__()
-    (process,) = processes(narrow)
+    (process,) = processes(frozen)
     os.kill(process, signal.SIGSTOP)
     refused = tenant.reader.post("/v1/replay", json={})
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "TOO_MANY_REPLAYS")
@@ -171,16 +183,16 @@ def test_a_replay_ends_with_its_client_and_with_its_process(tenant, narrow):
     assert unread.status_code == 429, "it is refused before its body is examined, which takes long"
     answer.close()
     stream.__exit__(None, None, None)
-    until(lambda: not processes(narrow))
+    until(lambda: not processes(frozen))
     until(lambda: tenant.reader.post("/v1/replay", json={}).status_code == 200)
 
     # Who is killed says nothing more; the replica does.
     with tenant.reader.stream("POST", "/v1/replay", json={}) as broken:
-        (process,) = processes(narrow)
+        (process,) = processes(frozen)
         os.kill(process, signal.SIGKILL)
         lines = [json.loads(line) for line in broken.iter_lines()]
     assert set(lines[-1]) == {"error"}
-    until(lambda: not processes(narrow))
+    until(lambda: not processes(frozen))
 
 
 def test_a_replay_says_when_its_store_or_its_key_goes(valkey_store, tmp_path):
@@ -189,7 +201,7 @@ def test_a_replay_says_when_its_store_or_its_key_goes(valkey_store, tmp_path):
     It breaks off if the key could not be checked any more before the process noticed that the store is gone.
     """
     store = Store(valkey_store.binary, tmp_path)
-    replica = Replica(store.url)
+    replica = Replica(store.url, NEW_INTERPRETERS="1")
     tenant = Tenant(store.url, replica)
     try:
         held(tenant, 1500)

@@ -1,6 +1,7 @@
 """Python commands of the project as processes of their own, forked from one that has loaded them: see zygote.py.
 
-python -S forked.py ADDRESS WORDS…    `remit WORDS…`, for shells; see `put_remit_in`
+python -S forked.py ADDRESS MODULE WORDS…    `python -m MODULE WORDS…`: `remit` for shells, replays for replicas. With
+                                             NEW_INTERPRETERS in the environment it becomes one: a test may freeze it
 """
 
 import atexit
@@ -99,14 +100,15 @@ def address(tree: Path | None = None) -> bytes:
 def put_remit_in(folder: Path, before: str = "") -> Path:
     """A folder for PATH with `remit` in it; `before` is a line of shell that may change its words."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = f'{sys.executable} -S {__file__} {address().hex()} "$@"'
+    command = f'{sys.executable} -S {__file__} {address().hex()} app.cli "$@"'
     (folder / "remit").write_text(f"#!/bin/sh\n{before}\nexec {command}\n")
     (folder / "remit").chmod(0o755)
     return folder
 
 
 if __name__ == "__main__":
-    asked = Forked(
-        [sys.executable, "-m", "app.cli", *sys.argv[2:]], env=dict(os.environ), zygote=bytes.fromhex(sys.argv[1])
-    )
+    module = ["-m", *sys.argv[2:]]
+    if "NEW_INTERPRETERS" in os.environ:
+        os.execv(sys.executable, [sys.executable, "-P", *module])
+    asked = Forked([sys.executable, *module], env=dict(os.environ), zygote=bytes.fromhex(sys.argv[1]))
     sys.exit(asked.wait())

@@ -27,7 +27,14 @@ from importlib import import_module
 from pathlib import Path
 
 _REQUEST_BYTES = 1 << 20
-_LOADED = ("app.serve.supervisor", "app.serve.jobs", "uvicorn.lifespan.on", "uvicorn.loops.uvloop")
+_LOADED = (
+    "app.serve.supervisor",
+    "app.serve.jobs",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.uvloop",
+    "app.explain.replay_jobs.proposer",
+    "app.explain.replay_jobs.replayer",
+)
 
 
 def _run(args, *, env, cwd="."):
@@ -154,6 +161,9 @@ def main() -> None:
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which then end this process
     with socket.socket(fileno=int(sys.argv[1])) as listener:
+        # Replays and analyses each would load for a second, too.
+        address = listener.getsockname().hex()
+        processes.PROGRAM = ("-S", str(Path(__file__).with_name("forked.py")), address, "app.explain.replay_jobs")
         _serve(listener)
 
 

@@ -16,6 +16,8 @@ from app.model.replays import ReplayLine, ReplayProgress, ReplayTask
 from app.runtime.fairness.shares import Shares
 from app.settings import Settings
 
+PROGRAM = ("-P", "-m", "app.explain.replay_jobs")
+"""What the interpreter runs for a replay, a proposal or an analysis."""
 _BROKE_OFF = msgspec.json.encode(ReplayLine(error="It ended before its report; try again")) + b"\n"
 _STOPPING = msgspec.json.encode(ReplayLine(error="This replica is stopping; ask again")) + b"\n"
 _BEGUN = msgspec.json.encode(ReplayLine(progress=ReplayProgress(entries=0, done=0, of=1))) + b"\n"
@@ -83,7 +85,7 @@ class ReplayProcesses:
         process: Process | None = None
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-P", "-m", "app.explain.replay_jobs",
+                sys.executable, *PROGRAM,
                 stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
                 env=dict(os.environ) | self._env, limit=_LINE_BYTES,
             )  # fmt: skip
