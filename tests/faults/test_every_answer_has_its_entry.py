@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from proxy import Fault
-from servers import HASTY, Replica
+from servers import HASTY, Replica, is_ready, until
 
 PEOPLE = "0123456789abcdef0123456789abcdef"
 SEMANTICS = ["execute_all", "deny_on_first_deny", "permit_on_first_permit", "all_or_nothing"]
@@ -53,8 +53,12 @@ class Asker:
         """The answer to a request that is repeated with its Idempotency-Key."""
         key = uuid.uuid4().hex
         while (answer := self.send(path, body, mark, **{"Idempotency-Key": key})) is None:
-            pass
+            self.until_connected()
         return answer.json()
+
+    def until_connected(self):
+        """Wait for the replica's connection: to ask without pause would take all of a core."""
+        until(lambda: is_ready(str(self.client.base_url)), "the replica has a connection again")
 
     def batch(self, number, semantics):
         calls = [self.call() for _ in range(number)]
@@ -134,7 +138,7 @@ def test_a_batch_whose_store_is_away_is_503_as_a_whole(asker, semantics, fault):
         asker.proxy.heal()
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
         while asker.client.post("/v1/authorize", json=calls[0]).status_code == 503:
-            pass  # the connections are back
+            asker.until_connected()
 
 
 def test_doors_that_are_not_repeated_answer_what_is_in_the_log(asker):
