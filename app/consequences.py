@@ -4,13 +4,14 @@ destinations are checked, and approvals that have lost their basis end.
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.approvals.reaper import ApprovalReaper
 from app.errors import Detail, Invalid
-from app.model.actors import ChangedBy
+from app.model.actors import Actor, ChangedBy
 from app.model.api_keys import Scope
 from app.model.catalog import Consequence
 from app.model.identity_provider import GroupScopes
@@ -24,21 +25,27 @@ from app.model.policies import (
     new_policy,
     with_changes,
 )
+from app.model.policy_reviews import PolicyReview
 from app.model.policy_sets import AppliedSet, Entries, managed, settle
 from app.model.text import FieldError
 from app.policy_tools.lint import Code, KnownTools, PolicyWarning, lint_written
 from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agents import Agents
 from app.store.catalog import Catalog, Listing
-from app.store.optimistic import Versions
+from app.store.optimistic import ATTEMPTS, Versions, contended
 from app.store.policies import Policies
+from app.store.policy_reviews import PolicyReviews
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
+from app.store.put_policies import Held
 from app.store.workspaces import Workspaces
 from app.webhooks.delivery import Delivery
 from app.webhooks.destinations import Refused
 
-Written = tuple[Policy, list[PolicyWarning]]
+Written = tuple[Policy | PolicyReview, list[PolicyWarning]]
+Applied = tuple[AppliedSet | PolicyReview, list[PolicyWarning]]
+"""What is written, or the review that asks for it, and the warnings about it."""
+_T = TypeVar("_T")
 EndApprovals = Callable[..., Awaitable[None]]
 """`ApprovalReaper.end_soon`."""
 
@@ -121,6 +128,7 @@ class PolicyLint:
 class PolicyWrites:
     """Changes policies; returns what is written with the warnings about it, and ends the approvals that lose a policy.
 
+    What has to wait for a second person is not written: the review that asks for it is returned, with the warnings.
     strict: raise Invalid, and write nothing, if there are warnings.
     """
 
@@ -129,12 +137,14 @@ class PolicyWrites:
         policies: Policies,
         sets: PolicySets,
         versions: PolicyVersions,
+        reviews: PolicyReviews,
         lint: PolicyLint,
         end_approvals: EndApprovals,
     ) -> None:
         self._policies = policies
         self._sets = sets
         self._versions = versions
+        self._reviews = reviews
         self._lint = lint
         self._end_approvals = end_approvals
 
@@ -143,8 +153,8 @@ class PolicyWrites:
     ) -> Written:
         """Create a policy. Raises AgentNotFound, LimitReached, PolicyKeyTaken."""
         warnings = await self._accepted(workspace_id, new_policy(owner, fields), strict=strict)
-        policy = await self._policies.create(workspace_id, owner, fields, by=by)
-        return policy, warnings
+        write = partial(self._policies.create, workspace_id, owner, fields, by=by)
+        return await self._written_or_asked(workspace_id, write), warnings
 
     async def update(
         self,
@@ -162,8 +172,8 @@ class PolicyWrites:
         if not is_empty(changes):
             beside = managed_elsewhere([stored]) if changes.managed_by is UNSET else []
             warnings = await self._accepted(workspace_id, with_changes(stored, changes), beside, strict=strict)
-        policy = await self._policies.update(workspace_id, policy_id, changes, if_match=if_match, by=by)
-        return policy, warnings
+        write = partial(self._policies.update, workspace_id, policy_id, changes, if_match=if_match, by=by)
+        return await self._written_or_asked(workspace_id, write), warnings
 
     async def roll_back(
         self,
@@ -179,14 +189,18 @@ class PolicyWrites:
         past = await self._versions.get(workspace_id, policy_id, version)
         beside = managed_elsewhere([await self._policies.get(workspace_id, policy_id)])
         warnings = await self._accepted(workspace_id, past, beside, strict=strict)
-        policy = await self._versions.roll_back(workspace_id, policy_id, version, if_match=if_match, by=by)
-        return policy, warnings
+        write = partial(self._versions.roll_back, workspace_id, policy_id, version, if_match=if_match, by=by)
+        return await self._written_or_asked(workspace_id, write), warnings
 
-    async def delete(self, workspace_id: str, policy_id: str, by: ChangedBy, if_match: Versions = None) -> str | None:
-        """Delete the policy and its quotas; return where it was managed. Raises PolicyNotFound, VersionConflict."""
-        deleted = await self._policies.delete(workspace_id, policy_id, if_match=if_match, by=by)
-        await self._end_approvals(workspace_id)
-        return deleted.managed_by
+    async def delete(
+        self, workspace_id: str, policy_id: str, by: ChangedBy, if_match: Versions = None
+    ) -> Policy | PolicyReview:
+        """Delete the policy and its quotas; return it. Raises PolicyNotFound, VersionConflict."""
+        write = partial(self._policies.delete, workspace_id, policy_id, if_match=if_match, by=by)
+        deleted = await self._written_or_asked(workspace_id, write)
+        if isinstance(deleted, Policy):
+            await self._end_approvals(workspace_id)
+        return deleted
 
     async def put(
         self,
@@ -199,7 +213,7 @@ class PolicyWrites:
         strict: bool,
         source: str | None = None,
         if_match: frozenset[str] | None = None,
-    ) -> tuple[AppliedSet, list[PolicyWarning]]:
+    ) -> Applied:
         """Replace the owner's policies with the entries', all of them or none. Raises as `PolicySets.put` does.
 
         source: what manages these policies from now on; None = as before.
@@ -210,10 +224,29 @@ class PolicyWrites:
         except FieldError:
             warnings = []  # the set is refused below
         accept(warnings, strict=strict)
-        done = await self._sets.put(workspace_id, owner, entries, prune=prune, if_match=if_match, by=by)
-        if any(change.kind == "deleted" for change in done.changes):
+        write = partial(self._sets.put, workspace_id, owner, entries, prune=prune, if_match=if_match, by=by)
+        done = await self._written_or_asked(workspace_id, write)
+        if isinstance(done, AppliedSet) and any(change.kind == "deleted" for change in done.changes):
             await self._end_approvals(workspace_id)
         return done, warnings
+
+    async def approve(self, workspace_id: str, review_id: str, by: Actor, note: str) -> PolicyReview:
+        """The review, once the approval and the changes are written. Raises as `PolicyReviews.approve`."""
+        changes = await self._reviews.approve(workspace_id, review_id, by, note)
+        if any(change.kind == "deleted" for change in changes):
+            await self._end_approvals(workspace_id)
+        return await self._reviews.get(workspace_id, review_id)
+
+    async def _written_or_asked(self, workspace_id: str, write: Callable[[], Awaitable[_T]]) -> _T | PolicyReview:
+        """What is written or, if it has to wait for a second person, the review that asks for it."""
+        for _ in range(ATTEMPTS):
+            try:
+                return await write()
+            except Held as held:
+                review = await self._reviews.ask(workspace_id, held)
+            if review is not None:
+                return review
+        return contended()
 
     async def _accepted(
         self, workspace_id: str, draft: Policy, beside: Sequence[PolicyWarning] = (), *, strict: bool

@@ -94,12 +94,20 @@ class NotAnApprover(AppError, status=403, code="NOT_AN_APPROVER"):
     """The rules that asked demand that people of certain groups decide, who have signed in."""
 
 
+class OwnPolicyReview(AppError, status=403, code="OWN_POLICY_REVIEW"):
+    """Whoever asked for a change of policies cannot approve or deny it, and nobody else can cancel it."""
+
+
 class SignInTooOld(AppError, status=403, code="SIGN_IN_TOO_OLD"):
     """The rules that asked demand that people decide who have signed in lately: sign in again, with `max_age`."""
 
 
 class ApprovalNotFound(NotFound, code="APPROVAL_NOT_FOUND"):
     """No approval with this id exists in the caller's workspace, or it ended long ago."""
+
+
+class PolicyReviewNotFound(NotFound, code="POLICY_REVIEW_NOT_FOUND"):
+    """No policy review with this id exists in the caller's workspace, or it ended long ago."""
 
 
 class NotRequestable(AppError, status=400, code="NOT_REQUESTABLE", in_profile=True):
@@ -238,6 +246,14 @@ class ApprovalDecided(AppError, status=409, code="APPROVAL_DECIDED"):
 
 class ApprovalChanged(AppError, status=409, code="APPROVAL_CHANGED"):
     """The approval has changed since the person who decides read it."""
+
+
+class PolicyReviewDecided(AppError, status=409, code="POLICY_REVIEW_DECIDED"):
+    """The change of policies no longer waits: it was applied, denied or cancelled, or nobody approved it in time."""
+
+
+class PolicyReviewStale(AppError, status=409, code="POLICY_REVIEW_STALE"):
+    """Policies with which the change was compared have changed since it was asked for. Nothing was written."""
 
 
 class IssuerTaken(AppError, status=409, code="ISSUER_TAKEN"):

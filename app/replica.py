@@ -70,19 +70,11 @@ from app.store.catalog import Catalog
 from app.store.changes import Changes
 from app.store.divergences import Divergences
 from app.store.issuers import Issuers
-from app.store.limits import (
-    ANSWERS_MAX,
-    POLICIES_OF_GROUP,
-    RATE_LIMITS_OF_AGENT,
-    RATE_LIMITS_OF_GROUP,
-    RULES_BYTES_OF_AGENT,
-    RULES_BYTES_OF_GROUP,
-    WEBHOOKS_MAX,
-    WorkspaceLimits,
-)
+from app.store.limits import ANSWERS_MAX, WEBHOOKS_MAX, WorkspaceLimits, limits_of_service
 from app.store.outcomes import Outcomes
 from app.store.pinned_requests import PinnedRequests
 from app.store.policies import Policies
+from app.store.policy_reviews import PolicyReviews
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
 from app.store.readiness import Readiness
@@ -109,6 +101,7 @@ class Records(Struct, frozen=True, kw_only=True):
     policies: Policies
     policy_sets: PolicySets
     policy_versions: PolicyVersions
+    policy_reviews: PolicyReviews
     divergences: Divergences
     catalog: Catalog
     resources: Resources
@@ -296,7 +289,7 @@ def _services(
         budget=budget,
         kept=partial(with_request, redactor=redactor),
     )
-    approvals = Approvals(client, ids, settings.audit_backlog_max)
+    approvals, sets = Approvals(client, ids, settings.audit_backlog_max), PolicySets(client, ids, limits, pool)
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
@@ -304,8 +297,9 @@ def _services(
         issuers=issuers,
         agents=agents,
         policies=policies,
-        policy_sets=PolicySets(client, ids, limits, pool),
+        policy_sets=sets,
         policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
+        policy_reviews=PolicyReviews(client, ids, limits, pool, sets, agents),
         divergences=Divergences(client, pool),
         catalog=catalog,
         resources=resources,
@@ -401,7 +395,8 @@ def _consequences(
     granted: GroupGrants,
 ) -> Consequences:
     lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool, records.workspaces, granted.table)
-    writes = PolicyWrites(records.policies, records.policy_sets, records.policy_versions, lint, reaper.end_soon)
+    kept = records.policies, records.policy_sets, records.policy_versions, records.policy_reviews
+    writes = PolicyWrites(*kept, lint, reaper.end_soon)
     return Consequences(lint, writes, reaper, Delivery(settings, Secrets(signer)))
 
 
@@ -418,17 +413,13 @@ def shared_limits(settings: Settings) -> SharedLimits:
 
 
 def _workspace_limits(settings: Settings) -> WorkspaceLimits:
-    return WorkspaceLimits(
+    return limits_of_service(
         agents=settings.agents_max,
         policies_per_agent=settings.policies_per_agent_max,
         policies=settings.policies_max,
-        rate_limits_per_agent=RATE_LIMITS_OF_AGENT,
-        rules_bytes_per_agent=RULES_BYTES_OF_AGENT,
-        policies_per_group=POLICIES_OF_GROUP,
-        rate_limits_per_group=RATE_LIMITS_OF_GROUP,
-        rules_bytes_per_group=RULES_BYTES_OF_GROUP,
         keys=settings.keys_max,
         policy_versions=settings.policy_versions_max,
+        second_person=settings.review == "policies",
     )
 
 

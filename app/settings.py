@@ -104,6 +104,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     policies_max: Annotated[int, Meta(ge=1)] = 100_000
     """Maximum number of policies in a workspace; one more is 409."""
 
+    review: Literal["", "policies"] = ""
+    """`policies`: a change of policies that may bind waits until a second person approves it. Empty: nothing waits."""
+
     policy_versions_max: Annotated[int, Meta(ge=1, le=1_000)] = 100
     """Versions kept of each policy, including the current one. You can read, restore and explain by any of them."""
 

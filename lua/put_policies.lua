@@ -3,7 +3,7 @@
 put_policies: create, change and delete policies of one owner in one step, if none of them has changed since they were
 read.
 
-KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key, or of the one that approves; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       owner           hash; record of their owner (agent, group or workspace), which counts the rate limits and
                               bytes of the owner's policies
@@ -16,8 +16,11 @@ KEYS[8]       marks           hash; what enabled policies name in `forbiddenAfte
 KEYS[8+i]     record          hash; record of policy i. After these come, for each policy, the list of its changes in the
                               trail; then the buckets that no rule has any more (lists) and the counts of divergences of
                               deleted policies (hashes)
+KEYS[#KEYS]   review          hash; record of the review that is approved; this and the next two only then
+KEYS[#KEYS]   waiting         sorted set; ids of reviews that are pending, score = ms at which they expire
+KEYS[#KEYS]   asker           any; with the end of this record, the review ends
 
-ARGV[1]       actor_id        id of the caller's API key; "console" = none
+ARGV[1]       actor_id        id of the API key that makes the change, or has asked for it; "console" = none
 ARGV[2]       reason          for the trail: why they are changed; "" = not given
 ARGV[3]       token_field     field of `tokens` with the owner's version token
 ARGV[4]       expected        version token that the caller read with other policies of the owner, "0" = there was none;
@@ -40,13 +43,22 @@ ARGV[18]      policy_count    how many policies are created, changed or deleted
 ARGV[18+i]    part            for each policy: its id; the version that was read, 0 = new; before and after, for the
                               trail: JSON, "" = none; its priority; how many parts follow; these are fields and values
                               of its record, without its times
+ARGV[#ARGV]   review_id       of the review that is approved; this and what follows only then
+ARGV[#ARGV]   approver_id     id of the API key that approves; "console" = none
+ARGV[#ARGV]   approved_by     JSON of who approves, for the trail and for people
+ARGV[#ARGV]   note            given with the approval; "" = none
+ARGV[#ARGV]   review_before   for the trail: JSON of the review's status now
+ARGV[#ARGV]   review_after    for the trail: JSON of its status then
+ARGV[#ARGV]   others          what else was read: a line for each version token of `commits`, its field, a space, and the
+                              token, "0" = there was none
+ARGV[#ARGV]   keep_ms         how long the review's record stays
 
 RETURNS       {status, now_ms}
   done        everything is as given; created_ms of new policies is now_ms, and updated_ms of changed ones is now_ms or
               one more than before, whichever is later
   revoked     the caller's key is gone; nothing written, now_ms is 0
-  stale       a policy is not at the version that was read (changed or gone), or the version token is not `expected`;
-              nothing written, now_ms is 0
+  stale       a policy is not at the version that was read (changed or gone), or a version token is not as expected;
+              nothing written but that of a review, which is stale then; now_ms is 0
   no_agent    the agent does not exist; nothing written, now_ms is 0
   frozen      the agent is being deleted; nothing written, now_ms is 0
   owner_full  the owner would have more than per_owner_max policies; nothing written, now_ms is 0
@@ -55,12 +67,18 @@ RETURNS       {status, now_ms}
   rules_full  the rules would be longer than before, and the owner's rules longer than rules_max; nothing written, now_ms
               is 0
   marks_full  there would be more marks than before, and more than marks_max; nothing written, now_ms is 0
+  missing     there is no such review; nothing written, now_ms is 0
+  decided     the review is no longer pending; nothing written, now_ms is 0
+  expired     nobody approved it in time; nothing written, now_ms is 0
+  ended       the key that asked is gone; nothing written but that the review is cancelled, now_ms is 0
+  own         the key that approves counts as the one that asked; nothing written, now_ms is 0
 WRITES        changes, the records, the lists of their changes, both sorted sets, the owner's version token and counts,
               marks, dropped buckets; the workspace's version token if a mark is named for the first time or no longer.
               A group or workspace whose last policy goes loses its token and counts; a workspace with marks keeps its
-              token
+              token. Of a review: review, waiting
 TIME          O(P log N), P policies that change, N of the workspace
-HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
+HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail,
+              I20 no policy binds under review without a second person
 
 The score gives the order of evaluation, highest priority first and then oldest first:
 (1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
@@ -68,6 +86,8 @@ The score gives the order of evaluation, highest priority first and then oldest 
 The owner's rate_limits and rules_bytes are the sums over its policies.
 
 `delete_policies` is the same script for deletions alone, which also a store at its maxmemory runs.
+
+Two keys count as one person if they have the same root, or one's root has made the other.
 ]]
 assert(#KEYS >= 8 and #ARGV >= 18, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
@@ -80,7 +100,7 @@ local rules_bytes, bytes_read = tonumber(ARGV[8]), tonumber(ARGV[9])
 local limits_max, rules_max = tonumber(ARGV[10]), tonumber(ARGV[11])
 local per_owner_max, policies_max, versions_max = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
 local new_marks, old_marks, marks_max = ARGV[15], ARGV[16], tonumber(ARGV[17])
-local policy_count, parts = tonumber(ARGV[18]), 19
+local policy_count, parts, last_bucket = tonumber(ARGV[18]), 19, #KEYS
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -100,12 +120,46 @@ for i = 1, policy_count do
   steps[i] = step
 end
 
-local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
-if not actor[1] then return {'revoked', 0} end
+local review_id, approver_id, approved_by, note = ARGV[parts], ARGV[parts + 1], ARGV[parts + 2], ARGV[parts + 3]
+local review_before, review_after, others = ARGV[parts + 4], ARGV[parts + 5], ARGV[parts + 6]
+local keep_ms, caller_id = ARGV[parts + 7], approver_id or actor_id
+local caller = caller_id == 'console' and {caller_id}
+  or redis.call('HMGET', caller_key, 'name', 'via', 'person', 'root', 'made_by', 'expires_ms')
+if not caller[1] then return {'revoked', 0} end
+local actor, review, waiting, asker = caller, KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
+local function ended(verdict, decided_by, said)
+  redis.call('HSET', review, 'status', verdict, 'ended_ms', string.format('%.0f', now_ms), 'decided_by', decided_by,
+    'note', said)
+  redis.call('ZREM', waiting, review_id)
+  redis.call('PEXPIRE', review, keep_ms)
+end
+if review_id then
+  last_bucket = #KEYS - 3
+  if caller[6] and not (now_ms < tonumber(caller[6])) then return {'revoked', 0} end
+  local asked = redis.call('HMGET', review, 'status', 'expires_ms', 'root', 'made_by', 'asked_name', 'asked_via',
+    'asked_person')
+  redis.call('ZCARD', waiting)
+  if not asked[1] then return {'missing', 0} end
+  if asked[1] ~= 'pending' then return {'decided', 0} end
+  if not (now_ms < tonumber(asked[2])) then return {'expired', 0} end
+  local root, made_by = caller[4] or caller_id, caller[5] or ''
+  local function has(roots, one) return string.find(' ' .. roots .. ' ', ' ' .. one .. ' ', 1, true) end
+  if root == asked[3] or has(made_by, asked[3]) or has(asked[4], root) then return {'own', 0} end
+  if redis.call('EXISTS', asker) == 0 then
+    ended('cancelled', '', '')
+    return {'ended', 0}
+  end
+  actor = {asked[5], asked[6], asked[7]}
+end
 local token_held = redis.call('HGET', tokens, token_field)
-if expected ~= '' and (token_held or '0') ~= expected then return {'stale', 0} end
-for _, step in ipairs(steps) do
-  if step.version ~= step.read then return {'stale', 0} end
+local is_stale = expected ~= '' and (token_held or '0') ~= expected
+for _, step in ipairs(steps) do is_stale = is_stale or step.version ~= step.read end
+for field, token in string.gmatch(others or '', '(%S+) (%S+)') do
+  is_stale = is_stale or (redis.call('HGET', commits, field) or '0') ~= token
+end
+if is_stale then
+  if review_id then ended('stale', '', '') end
+  return {'stale', 0}
 end
 if tokens == owner and not token_held then return {'no_agent', 0} end
 -- Frozen: the agent is being deleted. A freeze that ends over a second from now dates from before a clock step.
@@ -134,10 +188,17 @@ for mark, change in pairs(delta) do
 end
 if redis.call('HLEN', marks) + more_marks > marks_max and more_marks > 0 then return {'marks_full', 0} end
 
+if review_id then
+  redis.call('XADD', changes, '*', 'actorId', caller_id, 'actorName', caller[1], 'kind', 'updated',
+    'resourceType', 'policy_review', 'resourceId', review_id, 'before', review_before, 'after', review_after,
+    'reason', note, 'via', caller[2] or '', 'person', caller[3] or '')
+  ended('applied', approved_by, note)
+end
 for i, step in ipairs(steps) do
   local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', step.kind,
     'resourceType', 'policy', 'resourceId', step.id, 'before', step.before, 'after', step.after,
-    'sequence', sequence, 'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
+    'sequence', sequence, 'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '',
+    unpack(review_id and {'approvedBy', approved_by} or {}))
   if step.kind == 'deleted' then
     redis.call('ZREM', owner_policies, step.id)
     redis.call('ZREM', policies, step.id)
@@ -169,5 +230,5 @@ else
   redis.call('HSET', tokens, token_field, version_token)
   redis.call('HSET', owner, 'rate_limits', limits_counted, 'rules_bytes', bytes_counted)
 end
-for i = 9 + 2 * policy_count, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 9 + 2 * policy_count, last_bucket do redis.call('DEL', KEYS[i]) end
 return {'done', now_ms}

@@ -47,6 +47,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     scopes: any of these suffices, and so does admin; empty if no key is needed.
     summary, description: the handler's docstring, its first line and the rest.
     query: the parameters. body, answer: their types; None if it has none.
+    waiting: the type of the answer with status 202, if the change may have to wait for a second person.
     media: the answer's possible media types.
     errors: those specific to it; `errors_of` adds those that its scopes and body imply.
     headers: names of headers that the answer can carry, each with a sentence. request_headers: those it reads, besides
@@ -65,6 +66,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     body: Any = None
     status: int = 200
     answer: Any = None
+    waiting: Any = None
     media: tuple[str, ...] = (JSON,)
     errors: tuple[type[AppError], ...] = ()
     headers: dict[str, str] = {}

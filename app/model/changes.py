@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON, UNRECORDED, Via
 from app.model.agents import Trip
+from app.model.approvals import Person
 from app.model.fields import Count, Timestamp, Uuid
 from app.model.query_fields import (
     EndMs,
@@ -50,6 +51,7 @@ class ResourceType(StrEnum):
     ISSUER = "issuer"
     WORKLOAD = "workload"
     REQUEST = "request"
+    POLICY_REVIEW = "policy_review"
     CHECKPOINT = "checkpoint"
 
 
@@ -72,6 +74,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     reason: The reason given for it; left out if none was given.
     via: Of a change made in a session: `console` = in a browser; `cli` = with a program; otherwise left out.
     person: Who had signed in with the identity provider and made it, the same at every sign-in; otherwise left out.
+    approved_by: Of a change that waited for a second person: who approved it; otherwise left out.
     tripped: The breaker that made the change, and the decision that filled it; left out if it was not a breaker.
     """
 
@@ -88,6 +91,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     reason: Reason | UnsetType = UNSET
     via: Via | UnsetType = UNSET
     person: Uuid | UnsetType = UNSET
+    approved_by: Person | UnsetType = UNSET
     tripped: Trip | UnsetType = UNSET
 
 

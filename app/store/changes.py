@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw
 from app.errors import Unauthorized
 from app.model.actors import Actor, Via
 from app.model.agents import Trip
+from app.model.approvals import Person
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import LAST_MS, rfc3339
 from app.redis_client.client import Client
@@ -21,6 +22,7 @@ _FIELDS = frozenset({"actorId", "actorName", "kind", "resourceType", "resourceId
 _CHUNK = 50
 _READ_MAX_BYTES = 16 * 1024 * 1024
 _ENTRY_BYTES = 300
+_person_of = msgspec.json.Decoder(Person).decode
 _fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
@@ -148,6 +150,7 @@ def change_of(change_id: str, record: dict[str, str]) -> Change:
             reason=record.get("reason") or UNSET,
             via=Via(record["via"]) if record.get("via") else UNSET,
             person=record.get("person") or UNSET,
+            approved_by=_person_of(record["approvedBy"]) if record.get("approvedBy") else UNSET,
             tripped=Trip(record["policyId"], record["decisionId"]) if "decisionId" in record else UNSET,
         )
 

@@ -113,6 +113,8 @@ class Keyspace:
         "marks",
         "notices",
         "policies",
+        "policy_reviews",
+        "policy_reviews_waiting",
         "resource_entries",
         "resources",
         "seen_tools",
@@ -146,6 +148,8 @@ class Keyspace:
         self.changes_tree = f"{prefix}changes:tree"
         self.approvals = f"{prefix}approvals"
         self.approvals_open = f"{prefix}approvals:open"
+        self.policy_reviews = f"{prefix}policy-reviews"
+        self.policy_reviews_waiting = f"{prefix}policy-reviews:waiting"
         self.approvals_trail = f"{prefix}approvals:trail"
         self.approval_events = f"{prefix}approvals:events"
         self.webhooks = f"{prefix}webhooks"
@@ -192,6 +196,10 @@ class Keyspace:
     def policy_versions(self, policy_id: str) -> str:
         """List: the id in the trail of changes of each version of a policy, newest first."""
         return f"{self._prefix}policy:{policy_id}:versions"
+
+    def policy_review(self, review_id: str) -> str:
+        """Hash: one change of policies that waits for a second person, or waited for one."""
+        return f"{self._prefix}policy-review:{review_id}"
 
     def divergence(self, policy_id: str) -> str:
         """Hash: how often a shadow policy would have given another result, since its last change."""

@@ -1,5 +1,7 @@
 """The limits of a workspace: the number of each resource that it may have."""
 
+from functools import partial
+
 from msgspec import Struct
 
 NO_LIMIT = 1 << 53
@@ -22,6 +24,7 @@ class WorkspaceLimits(Struct, frozen=True, kw_only=True):
     rules_bytes_per_agent: bytes of the rules' JSON in all its policies, which are read and compiled together.
     …_per_group: the same for each group, and also for the policies of the whole workspace.
     policy_versions: the number of versions kept of a policy, including the current one.
+    second_person: a change of policies that may bind waits until somebody else approves it.
     """
 
     agents: int = NO_LIMIT
@@ -34,3 +37,15 @@ class WorkspaceLimits(Struct, frozen=True, kw_only=True):
     rules_bytes_per_group: int = NO_LIMIT
     keys: int = NO_LIMIT
     policy_versions: int = 100
+    second_person: bool = False
+
+
+limits_of_service = partial(
+    WorkspaceLimits,
+    rate_limits_per_agent=RATE_LIMITS_OF_AGENT,
+    rules_bytes_per_agent=RULES_BYTES_OF_AGENT,
+    policies_per_group=POLICIES_OF_GROUP,
+    rate_limits_per_group=RATE_LIMITS_OF_GROUP,
+    rules_bytes_per_group=RULES_BYTES_OF_GROUP,
+)
+"""The limits of a service, of which only the others can be set."""

@@ -58,6 +58,11 @@ class PolicySets:
         current = await self._read(workspace_id, stored_owner(owner, Keyspace(workspace_id), self._limits))
         return PolicySet(current.version, current.policies)
 
+    async def current(self, workspace_id: str, owner: Owner) -> tuple[str, list[Policy]]:
+        """The owner's version token, or NO_TOKEN, and its policies, read at one moment. Raises AgentNotFound."""
+        stored = await self._read(workspace_id, stored_owner(owner, Keyspace(workspace_id), self._limits))
+        return stored.token or NO_TOKEN, stored.policies
+
     async def put(
         self,
         workspace_id: str,

@@ -16,7 +16,7 @@ from app.http.routes import ENDPOINTS
 from app.policy_tools.struct_schemas.queries import parameters_of
 
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
-APPROVAL, WEBHOOK, SESSION = "approval", "webhook", "session"
+APPROVAL, WEBHOOK, SESSION, REVIEW = "approval", "webhook", "session", "review"
 FILTERS = {"query agent_id": AGENT, "query key_id": KEY, "query policy_id": POLICY, "query id": ENTRY}
 OUR_ASKING_AGENT = "asking"
 CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
@@ -63,6 +63,11 @@ ROWS = {
     ("GET", "/v1/policies/{policy_id}"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("PATCH", "/v1/policies/{policy_id}"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("DELETE", "/v1/policies/{policy_id}"): {"path policy_id": POLICY, "query agent_id": AGENT},
+    ("GET", "/v1/policy-reviews"): {"query agent_id": AGENT},
+    ("GET", "/v1/policy-reviews/{review_id}"): {"path review_id": REVIEW},
+    ("POST", "/v1/policy-reviews/{review_id}/approve"): {"path review_id": REVIEW},
+    ("POST", "/v1/policy-reviews/{review_id}/deny"): {"path review_id": REVIEW},
+    ("POST", "/v1/policy-reviews/{review_id}/cancel"): {"path review_id": REVIEW},
     ("GET", "/v1/agents/{agent_id}/policies"): {"path agent_id": AGENT},
     ("PUT", "/v1/agents/{agent_id}/policies"): {"path agent_id": AGENT},
     ("GET", "/v1/groups/{group}/policies"): {},
@@ -136,6 +141,9 @@ BODIES = {
     ("POST", "/v1/approvals/{approval_id}/approve"): {},
     ("POST", "/v1/approvals/{approval_id}/deny"): {},
     ("POST", "/v1/approvals/{approval_id}/cancel"): {},
+    ("POST", "/v1/policy-reviews/{review_id}/approve"): {},
+    ("POST", "/v1/policy-reviews/{review_id}/deny"): {},
+    ("POST", "/v1/policy-reviews/{review_id}/cancel"): {},
     ("POST", "/v1/api-keys/{key_id}/rotate"): {},
     ("PATCH", "/v1/webhooks/{webhook_id}"): {"enabled": False},
     ("POST", "/v1/webhooks/{webhook_id}/rotate-secret"): {},
@@ -207,7 +215,7 @@ def ours(quiet):
 class Theirs:
     """Another workspace that holds one of everything, and a call of its agent in its log."""
 
-    def __init__(self, tenant):
+    def __init__(self, tenant, reviewing):
         self.tenant = tenant
         self.agent = tenant.new_agent()["id"]
         self.policy = tenant.new_policy(self.agent)["id"]
@@ -220,6 +228,9 @@ class Theirs:
         told = {"url": "https://hooks.example.com/", "events": ["policy.changed"]}
         self.webhook = tenant.admin.post("/v1/webhooks", json=told).json()["id"]
         signing_in = {"key": tenant.read_key, "transport": "bearer"}
+        asked = {"agent_id": self.agent, "name": "waits", "rules": [FREE]}
+        with reviewing.client(tenant.admin_key) as client:
+            self.review = client.post("/v1/policies", json=asked).json()["id"]
         self.session = tenant.admin.post("/v1/session", json=signing_in, headers={"Authorization": ""}).json()["id"]
 
     def state(self):
@@ -229,6 +240,7 @@ class Theirs:
             f"policies/{self.policy}",
             "agents",
             "policies",
+            f"policy-reviews/{self.review}",
             "changes",
             "audit-logs",
             "approvals",
@@ -244,7 +256,10 @@ def theirs(quiet):
     """The workspace that the callers do not belong to."""
     store, replica = quiet
     made = Tenant(store.url, replica)
-    yield Theirs(made)
+    reviewing = Replica(store.url, REMIT_COMPACT="false", REMIT_REVIEW="policies")
+    holding = Theirs(made, reviewing)
+    reviewing.stop()
+    yield holding
     made.close()
 
 
@@ -309,6 +324,7 @@ def test_another_workspaces_id_costs_the_store_what_an_unknown_one_costs(
 def test_no_list_holds_anything_of_another_workspace(ours, theirs):
     """For every operation that returns a list, without a filter."""
     names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace, theirs.webhook, theirs.session)
+    names += (theirs.review,)
     lists = [each.path for each in ENDPOINTS if each.method == "GET" and str(each.answer).startswith("list[")]
     lists = [path for path in lists if "{" not in path]  # those below an id have a row above
     assert len(lists) >= 5

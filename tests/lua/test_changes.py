@@ -167,7 +167,7 @@ async def test_filters_agree_with_a_scan_of_all_changes(admin, client):
                 for from_ms, to_ms in ((None, None), (times[1], None), (None, times[-2]), (times[1], times[-2])):
                     query = ChangeQuery(
                         actor_id=actor_id,
-                        resource_type=resource_type,
+                        resource_type=resource_type and (resource_type,),
                         resource_id=resource_id,
                         from_ms=from_ms,
                         to_ms=to_ms,
@@ -188,7 +188,7 @@ def _matches(change, query):
     time_ms = int(change.id.partition("-")[0])
     return (
         query.actor_id in (None, change.actor_id)
-        and query.resource_type in (None, change.resource_type)
+        and (query.resource_type is None or change.resource_type in query.resource_type)
         and query.resource_id in (None, change.resource_id)
         and (query.from_ms is None or time_ms >= query.from_ms)
         and (query.to_ms is None or time_ms <= query.to_ms)

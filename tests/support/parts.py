@@ -19,6 +19,7 @@ from app.store.api_keys import ApiKeys
 from app.store.divergences import Divergences
 from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
+from app.store.policy_reviews import PolicyReviews
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
 
@@ -39,6 +40,11 @@ def policy_sets(client, ids, limits=LIMITS):
 
 def policy_versions(client, policies, kept):
     return PolicyVersions(client, policies, kept, FairThreadPool())
+
+
+def policy_reviews(client, ids, limits=LIMITS):
+    sets, agents_of = policy_sets(client, ids, limits), agents(client, ids, limits)
+    return PolicyReviews(client, ids, limits, FairThreadPool(), sets, agents_of)
 
 
 def divergences(client):

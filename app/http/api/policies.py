@@ -14,6 +14,7 @@ from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG, MANAGED_BY
 from app.http.references import PolicyOwner, agent_in_body, policy_in_path, require_references, with_agent_id
 from app.http.views.policies import PolicyView, WrittenPolicyView
+from app.http.views.policy_reviews import PolicyReviewView, answer_waiting
 from app.model.actors import ChangedBy
 from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
@@ -29,6 +30,7 @@ from app.model.policies import (
     require_owner,
 )
 from app.model.policy_keys import PolicyKey
+from app.model.policy_reviews import PolicyReview
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries
 from app.model.query_fields import AgentFilter, Limit, Offset, QueryFields
 from app.model.text import Name
@@ -37,7 +39,11 @@ from app.replica import Records, Services
 from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
 
-_WRITE: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.ADMIN, Scope.POLICIES)}
+_WRITE: dict[str, Any] = {
+    "tag": "Policies",
+    "scopes": (Scope.ADMIN, Scope.POLICIES),
+    "waiting": PolicyReviewView,
+}
 _READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
 
@@ -105,11 +111,17 @@ class UpdatePolicy(Body, PolicyChanges, frozen=True):
 
 
 @endpoint(
-    "POST", "/v1/policies", **_WRITE, status=201, errors=(AgentNotFound, LimitReached, PolicyKeyTaken), headers=ETAG
+    "POST",
+    "/v1/policies",
+    **_WRITE,
+    status=201,
+    answer=WrittenPolicyView,
+    errors=(AgentNotFound, LimitReached, PolicyKeyTaken),
+    headers=ETAG,
 )
 async def create_policy(
     data: CreatePolicy, params: WriteQuery, caller: Caller, services: Services, by: ChangedBy
-) -> Response[WrittenPolicyView]:
+) -> Response[WrittenPolicyView | PolicyReviewView]:
     """Create a policy.
 
     It governs every decision requested after the answer: for the agent or the group that it names; a guardrail that
@@ -143,6 +155,7 @@ async def get_policy(policy_id: str, params: PolicyOwner, caller: Caller, record
     "PATCH",
     "/v1/policies/{policy_id}",
     **_WRITE,
+    answer=WrittenPolicyView,
     errors=(AgentNotFound, PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict),
     headers=ETAG,
 )
@@ -154,7 +167,7 @@ async def update_policy(
     services: Services,
     by: ChangedBy,
     if_match: Versions,
-) -> Response[WrittenPolicyView]:
+) -> Response[WrittenPolicyView | PolicyReviewView]:
     """Change a policy.
 
     Only the given fields change; `{}` changes nothing. `rules` replaces the whole list. A policy's owner cannot be
@@ -179,12 +192,19 @@ async def delete_policy(
 ) -> Response[None]:
     """Delete a policy."""
     known = await policy_in_path(services.records, caller, params, policy_id)
-    source = await services.consequences.policies.delete(caller.workspace_id, known, by, if_match)
+    deleted = await services.consequences.policies.delete(caller.workspace_id, known, by, if_match)
+    if isinstance(deleted, PolicyReview):
+        return answer_waiting(deleted)
+    source = deleted.managed_by
     return Response(None, headers={} if source is None else {"X-Managed-By": source})
 
 
-def answer_written(policy: Policy, warnings: list[PolicyWarning]) -> Response[WrittenPolicyView]:
-    """The policy with its version as ETag, and the warnings about it."""
+def answer_written(
+    policy: Policy | PolicyReview, warnings: list[PolicyWarning]
+) -> Response[WrittenPolicyView | PolicyReviewView]:
+    """The policy with its version as ETag, and the warnings about it; 202 and the review if it waits."""
+    if isinstance(policy, PolicyReview):
+        return answer_waiting(policy, warnings)
     return Response(WrittenPolicyView.written(policy, warnings), headers=version_header(policy.version))
 
 

@@ -15,10 +15,12 @@ from app.http.headers import Tags, provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_SET
 from app.http.references import agent_in_body, agent_in_path, name_in_path
 from app.http.views.policies import PolicyView
+from app.http.views.policy_reviews import PolicyReviewView, answer_waiting
 from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.fields import AgentId, Uuid
 from app.model.policies import WORKSPACE, ManagedBy, Owner, require_source
+from app.model.policy_reviews import PolicyReview
 from app.model.policy_sets import AppliedSet, Entries, PolicyChange, PolicySet, require_entries
 from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
@@ -37,18 +39,6 @@ _GET: dict[str, Any] = {
     "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES),
     "headers": ETAG,
     "description": "Read at one moment. The answer can be sent back with PUT.",
-}
-_PUT: dict[str, Any] = {
-    "tag": "Policies",
-    "scopes": (Scope.ADMIN, Scope.POLICIES),
-    "headers": ETAG,
-    "request_headers": (IF_MATCH_SET, CHANGE_REASON),
-    "description": (
-        "All or nothing: each decision sees either the previous policies or the new ones, never a mixture. An entry "
-        "updates the policy with its `id`; without `id` the one with its `key`, else with its name; otherwise it "
-        "creates one. Unchanged policies keep their version, and rate limits whose tools and window stay keep their "
-        "counted calls. `managedBy` in the body is ignored: `managed_by` in the query sets it."
-    ),
 }
 _REFUSALS = (PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict)
 
@@ -99,6 +89,22 @@ class AppliedSetView(PolicySetView, frozen=True, kw_only=True, rename="camel"):
 
 def _ids(changes: Sequence[PolicyChange], kind: str) -> list[str]:
     return [change.policy.id for change in changes if change.kind == kind]
+
+
+_PUT: dict[str, Any] = {
+    "tag": "Policies",
+    "scopes": (Scope.ADMIN, Scope.POLICIES),
+    "headers": ETAG,
+    "answer": AppliedSetView,
+    "waiting": PolicyReviewView,
+    "request_headers": (IF_MATCH_SET, CHANGE_REASON),
+    "description": (
+        "All or nothing: each decision sees either the previous policies or the new ones, never a mixture. An entry "
+        "updates the policy with its `id`; without `id` the one with its `key`, else with its name; otherwise it "
+        "creates one. Unchanged policies keep their version, and rate limits whose tools and window stay keep their "
+        "counted calls. `managedBy` in the body is ignored: `managed_by` in the query sets it."
+    ),
+}
 
 
 class SetWrite(QueryFields, frozen=True):
@@ -166,7 +172,7 @@ async def put_agent_policies(
     params: SetWrite,
     caller: Caller,
     services: Services,
-) -> Response[AppliedSetView]:
+) -> Response[AppliedSetView | PolicyReviewView]:
     """Write all policies of an agent at once."""
     return await _applied(services, caller, request, params, data, agent=agent_id)
 
@@ -180,7 +186,7 @@ async def get_group_policies(group: str, caller: Caller, records: Records) -> Re
 @endpoint("PUT", "/v1/groups/{group}/policies", **_PUT, errors=_REFUSALS)
 async def put_group_policies(
     group: str, data: PutPolicies, request: Request[Any, Any, Any], params: SetWrite, caller: Caller, services: Services
-) -> Response[AppliedSetView]:
+) -> Response[AppliedSetView | PolicyReviewView]:
     """Write all policies of a group at once."""
     return await _applied(services, caller, request, params, data, group=_group(group))
 
@@ -194,7 +200,7 @@ async def get_workspace_policies(caller: Caller, records: Records) -> Response[P
 @endpoint("PUT", "/v1/workspace/policies", **_PUT, errors=_REFUSALS)
 async def put_workspace_policies(
     data: PutPolicies, request: Request[Any, Any, Any], params: SetWrite, caller: Caller, services: Services
-) -> Response[AppliedSetView]:
+) -> Response[AppliedSetView | PolicyReviewView]:
     """Write all policies of the whole workspace at once."""
     return await _applied(services, caller, request, params, data)
 
@@ -212,7 +218,7 @@ async def _applied(
     data: PutPolicies,
     agent: str | None = None,
     group: str | None = None,
-) -> Response[AppliedSetView]:
+) -> Response[AppliedSetView | PolicyReviewView]:
     owner = Owner(None if agent is None else await agent_in_path(services.records, caller, agent), group)
     data.require_owner(await agent_in_body(services.records, caller, data.agent_id), owner)
     done, warnings = await services.consequences.policies.put(
@@ -225,6 +231,8 @@ async def _applied(
         source=params.managed_by,
         if_match=_accepted_versions(request, data.version),
     )
+    if isinstance(done, PolicyReview):
+        return answer_waiting(done, warnings)
     return Response(AppliedSetView.applied(done, owner, warnings), headers=version_header(done.applied.version))
 
 

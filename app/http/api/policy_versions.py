@@ -22,6 +22,7 @@ from app.http.openapi.described_headers import ETAG
 from app.http.references import PolicyOwner, policy_in_path
 from app.http.views import as_view
 from app.http.views.policies import PolicyView, WrittenPolicyView
+from app.http.views.policy_reviews import PolicyReviewView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.changes import Reason
@@ -132,6 +133,8 @@ async def list_versions(
     "/v1/policies/{policy_id}/rollback",
     tag="Policies",
     scopes=(Scope.ADMIN, Scope.POLICIES),
+    answer=WrittenPolicyView,
+    waiting=PolicyReviewView,
     errors=(
         AgentNotFound,
         PolicyNotFound,
@@ -151,7 +154,7 @@ async def roll_back(
     services: Services,
     if_match: Versions,
     by: ChangedBy,
-) -> Response[WrittenPolicyView]:
+) -> Response[WrittenPolicyView | PolicyReviewView]:
     """Make a former version of a policy current again.
 
     The policy is restored as a new version: nothing is removed from the trail. Without Change-Reason, the trail says

@@ -223,6 +223,9 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.answer is not None:
         done["content"] = {media: _answer(endpoint.answer) for media in endpoint.media}
     responses = {str(endpoint.status): done}
+    if endpoint.waiting is not None:
+        later = {"description": "Nothing has changed yet: the change waits for a second person."}
+        responses["202"] = {**later, "content": {JSON: _answer(endpoint.waiting)}, "headers": done["headers"]}
     by_status: dict[int, list[type[AppError]]] = {}
     for error in errors_of(endpoint):
         by_status.setdefault(error.status, []).append(error)
@@ -273,6 +276,7 @@ def _ref(kind: type) -> dict[str, str]:
 
 def _schemas(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     answers = [types_in(endpoint.answer) for endpoint in endpoints if endpoint.answer not in (str, dict[str, Any])]
+    answers += [types_in(endpoint.waiting) for endpoint in endpoints]
     used = dict.fromkeys(filter(None, (*(endpoint.body for endpoint in endpoints), *chain.from_iterable(answers))))
     schemas = described((*used, ErrorBody, ProblemDetails), _REF, CROSS_FIELD_OF_BODIES)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]

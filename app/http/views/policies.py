@@ -34,6 +34,20 @@ class PolicyView(_Shown):  # type: ignore[misc]  # its fields are those of Polic
         return as_view(cls, policy, **values_of(policy))
 
 
+_Planned: Any = struct_of("_Planned", {"id": Id | UnsetType} | answered(_FIELDS), rename="camel")
+
+
+class PlannedPolicyView(_Planned):  # type: ignore[misc]  # its fields are those of PolicyFields
+    """A policy of a set as it would be.
+
+    id: Of the policy that would change; left out if it would be new.
+    """
+
+    @classmethod
+    def planned(cls, before: Policy | None, after: Policy) -> "PlannedPolicyView":
+        return cls(id=UNSET if before is None else before.id, **values_of(after))
+
+
 class WrittenPolicyView(PolicyView, kw_only=True):  # type: ignore[call-arg]
     """A policy in the answer to the request that wrote it.
 

@@ -47,6 +47,12 @@ export interface paths {
         /** Create a policy */
         post: operations["post_policies"];
     };
+    "/v1/policy-reviews": {
+        parameters: {
+        };
+        /** List changes of policies that wait for a second person, or did, newest first */
+        get: operations["get_policy_reviews"];
+    };
     "/v1/policies/{policy_id}": {
         parameters: {
         };
@@ -75,6 +81,12 @@ export interface paths {
         /** Propose policies for an agent from its log and the marks of its tools */
         post: operations["post_policies_propose"];
     };
+    "/v1/policy-reviews/{review_id}": {
+        parameters: {
+        };
+        /** Read one change of policies, with the policies before and after it */
+        get: operations["get_policy_reviews_review"];
+    };
     "/v1/workspace/policies": {
         parameters: {
         };
@@ -88,6 +100,24 @@ export interface paths {
         };
         /** Run tests, and judge claims, against the policies in force or against drafts */
         post: operations["post_policies_test"];
+    };
+    "/v1/policy-reviews/{review_id}/approve": {
+        parameters: {
+        };
+        /** Approve a change of policies, and make it in the same step */
+        post: operations["post_policy_reviews_review_approve"];
+    };
+    "/v1/policy-reviews/{review_id}/deny": {
+        parameters: {
+        };
+        /** Deny a change of policies: it is not made */
+        post: operations["post_policy_reviews_review_deny"];
+    };
+    "/v1/policy-reviews/{review_id}/cancel": {
+        parameters: {
+        };
+        /** Withdraw a change of policies, with the key that asked, or one that was rotated from it or into it */
+        post: operations["post_policy_reviews_review_cancel"];
     };
     "/v1/agents/{agent_id}/policies": {
         parameters: {
@@ -1889,6 +1919,14 @@ export interface components {
                 [key: string]: components["schemas"]["Constraint"];
             };
         };
+        /** @description A note given with a verdict. */
+        ReviewNote: {
+            /**
+             * @description For the trail of changes and for whoever asked; may contain line breaks.
+             * @default
+             */
+            note?: string;
+        };
         /** @description The version to restore. */
         RollBack: {
             /** @description One that `GET /v1/policies/{id}/versions` lists. */
@@ -2674,7 +2712,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "REQUEST_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOTHING_TO_LEARN" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "REQUEST_PINNED" | "SEVERAL_WORKSPACES" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "OWN_POLICY_REVIEW" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_REVIEW_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "REQUEST_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOTHING_TO_LEARN" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "POLICY_REVIEW_DECIDED" | "POLICY_REVIEW_STALE" | "REQUEST_PINNED" | "SEVERAL_WORKSPACES" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -3041,6 +3079,96 @@ export interface components {
              */
             updatedAt: string;
         };
+        /** @description A change of policies that waits for a second person, or did. */
+        PolicyReviewView: {
+            /**
+             * Format: uuid
+             * @description Identifier.
+             */
+            id: string;
+            /** @description How it stands. */
+            status: components["schemas"]["ReviewStatus"];
+            /**
+             * Format: uuid
+             * @description The agent that owns the policies; null for a group, or every agent of the workspace.
+             */
+            agentId: string | null;
+            /** @description The group of agents that owns them; null for an agent, or every agent. */
+            group: string | null;
+            /** @description The policies that change. */
+            policies: components["schemas"]["ReviewedPolicy"][];
+            /** @description Why; null if no reason was given. */
+            reason: string | null;
+            /** @description Who asked for the change. */
+            askedBy: components["schemas"]["Person"];
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be approved.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description When it was applied, denied or cancelled, or found to be stale; null before.
+             */
+            endedAt: string | null;
+            /** @description Who approved, denied or cancelled it; null if nobody did. */
+            decidedBy: components["schemas"]["Person"] | null;
+            /** @description What they said. */
+            note: string;
+            /** @description Only in the answer to the request that asked: what is valid in these policies but probably not meant. */
+            warnings?: components["schemas"]["PolicyWarning"][];
+        };
+        /**
+         * @description How a review stands. `applied`: approved, and the policies are written. `stale`: policies that it was compared
+         *     with have changed since; ask again.
+         * @enum {string}
+         */
+        ReviewStatus: "applied" | "cancelled" | "denied" | "expired" | "pending" | "stale";
+        /** @description A policy that a review would change. */
+        ReviewedPolicy: {
+            /** @description What would become of it. */
+            kind: components["schemas"]["ChangeToPolicy"];
+            /**
+             * Format: uuid
+             * @description Its id, also before it exists.
+             */
+            policyId: string;
+            /** @description Its name after the change; before it, if the change deletes it. */
+            name: string;
+        };
+        /**
+         * @description What becomes of a policy.
+         * @enum {string}
+         */
+        ChangeToPolicy: "created" | "deleted" | "updated";
+        /** @description Who asked or decided, with their name at that time. */
+        Person: {
+            /**
+             * Format: uuid
+             * @description The API key or session that they used.
+             */
+            keyId: string;
+            /** @description Of the key, or of who had signed in. */
+            name: string;
+            /** @description How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; `slack` = in Slack, by the session that this person has here; left out = it was not recorded. */
+            via?: components["schemas"]["Via"];
+            /**
+             * Format: uuid
+             * @description Who had signed in with the identity provider, the same at every sign-in; left out = nobody.
+             */
+            person?: string;
+        };
+        /**
+         * @description How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), with a `key`, or in
+         *     `slack`, where whoever has signed in elsewhere decides.
+         * @enum {string}
+         */
+        Via: "cli" | "console" | "key" | "slack";
         /** @description The warnings. */
         PolicyWarnings: {
             /** @description Empty if there is nothing to warn about. */
@@ -3285,6 +3413,96 @@ export interface components {
          * @enum {string}
          */
         "app.model.proposals.ChangeKind": "narrows" | "widens";
+        /** @description A change of policies that waits for a second person, or did, with the policies. */
+        WholePolicyReviewView: {
+            /**
+             * Format: uuid
+             * @description Identifier.
+             */
+            id: string;
+            /** @description How it stands. */
+            status: components["schemas"]["ReviewStatus"];
+            /**
+             * Format: uuid
+             * @description The agent that owns the policies; null for a group, or every agent of the workspace.
+             */
+            agentId: string | null;
+            /** @description The group of agents that owns them; null for an agent, or every agent. */
+            group: string | null;
+            /** @description The policies that change, as they were and as they would be. */
+            policies: components["schemas"]["PolicyToReview"][];
+            /** @description Why; null if no reason was given. */
+            reason: string | null;
+            /** @description Who asked for the change. */
+            askedBy: components["schemas"]["Person"];
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be approved.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description When it was applied, denied or cancelled, or found to be stale; null before.
+             */
+            endedAt: string | null;
+            /** @description Who approved, denied or cancelled it; null if nobody did. */
+            decidedBy: components["schemas"]["Person"] | null;
+            /** @description What they said. */
+            note: string;
+            /** @description Only in the answer to the request that asked: what is valid in these policies but probably not meant. */
+            warnings?: components["schemas"]["PolicyWarning"][];
+            /** @description All policies that the owner would have, in evaluation order, as `/v1/policies/compare` takes them for `after` and `/v1/replay` for `policies`. */
+            after: components["schemas"]["PlannedPolicyView"][];
+        };
+        /** @description What becomes of one policy. */
+        PolicyToReview: {
+            /** @description What would become of it. */
+            kind: components["schemas"]["ChangeToPolicy"];
+            /**
+             * Format: uuid
+             * @description Its id, also before it exists.
+             */
+            policyId: string;
+            /** @description Its name after the change; before it, if the change deletes it. */
+            name: string;
+            /** @description The policy as it was when the change was asked for; null if the change creates it. */
+            before: components["schemas"]["PolicyView"] | null;
+            /** @description The policy as it would be; null if the change deletes it. */
+            after: components["schemas"]["PlannedPolicyView"] | null;
+        };
+        /** @description A policy of a set as it would be. */
+        PlannedPolicyView: {
+            /**
+             * Format: uuid
+             * @description Of the policy that would change; left out if it would be new.
+             */
+            id?: string;
+            /** @description A name for programs, unique among the policies of the same agent, group or workspace; never in the form of a UUID. */
+            key: string | null;
+            /** @description A grant decides by tiers. A guardrail is evaluated on every call and never allows. */
+            kind: components["schemas"]["PolicyKind"];
+            /** @description Display name; no control, bidirectional or zero-width characters. */
+            name: string;
+            /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
+            rules: (components["schemas"]["ToolGrant"] | components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            /** @description Higher values are evaluated first; policies of equal priority decide together. */
+            priority: number;
+            /** @description A policy that is not enabled is skipped. */
+            enabled: boolean;
+            /** @description `enforce` decides; `shadow` changes no answer, and the log says where it would have. */
+            mode: components["schemas"]["PolicyMode"];
+            /** @description A message for the agent, sent with the reason if the policy gives a result other than allowed. */
+            agentMessage: string | null;
+            /** @description Where the policy is managed: the files or the repository that `remit policy apply` named. */
+            managedBy: string | null;
+            /** @description Entries of the agents that it governs have the user's request (`request` in `context`), kept as other texts are, in place of its MAC. A policy in shadow mode keeps none. */
+            keepsRequests: boolean;
+        };
         /** @description All policies of an agent, of a group or of the workspace. It can be sent back unchanged. */
         PolicySetView: {
             /**
@@ -3565,6 +3783,8 @@ export interface components {
              * @description Who had signed in with the identity provider and made it, the same at every sign-in; otherwise left out.
              */
             person?: string;
+            /** @description Of a change that waited for a second person: who approved it; otherwise left out. */
+            approvedBy?: components["schemas"]["Person"];
             /** @description The breaker that made the change, and the decision that filled it; left out if it was not a breaker. */
             tripped?: components["schemas"]["Trip"];
         };
@@ -3577,13 +3797,7 @@ export interface components {
          * @description What kind of thing was changed.
          * @enum {string}
          */
-        ResourceType: "agent" | "api_key" | "catalog" | "checkpoint" | "issuer" | "policy" | "request" | "session" | "webhook" | "workload";
-        /**
-         * @description How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), with a `key`, or in
-         *     `slack`, where whoever has signed in elsewhere decides.
-         * @enum {string}
-         */
-        Via: "cli" | "console" | "key" | "slack";
+        ResourceType: "agent" | "api_key" | "catalog" | "checkpoint" | "issuer" | "policy" | "policy_review" | "request" | "session" | "webhook" | "workload";
         /** @description How full an agent's limits are. */
         AgentQuotas: {
             /** @description The agent. */
@@ -4013,23 +4227,6 @@ export interface components {
             rule: components["schemas"]["RuleRef"];
             /** @description What only rules of shadow policies read of [records](records.md), if one does. It binds no approval. */
             records?: components["schemas"]["RecordRead"][];
-        };
-        /** @description Who asked or decided, with their name at that time. */
-        Person: {
-            /**
-             * Format: uuid
-             * @description The API key or session that they used.
-             */
-            keyId: string;
-            /** @description Of the key, or of who had signed in. */
-            name: string;
-            /** @description How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; `slack` = in Slack, by the session that this person has here; left out = it was not recorded. */
-            via?: components["schemas"]["Via"];
-            /**
-             * Format: uuid
-             * @description Who had signed in with the identity provider, the same at every sign-in; left out = nobody.
-             */
-            person?: string;
         };
         /** @description One line of the answer; each has one of these fields. */
         ReplayLine: {
@@ -5605,6 +5802,42 @@ export interface operations {
                     "application/json": components["schemas"]["WrittenPolicyView"];
                 };
             };
+            /** @description Nothing has changed yet: the change waits for a second person. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
+                };
+            };
+        };
+    };
+    get_policy_reviews: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state, or in one of several, comma-separated. */
+                status?: string;
+                /** @description Only those of policies of this agent, by its id or its alias. `agentId` is accepted, too. */
+                agent_id?: string;
+                /** @description Only those of policies of this group. */
+                group?: string;
+                /** @description The most to return. */
+                limit?: number;
+                /** @description X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a review. A page with this header may have fewer reviews than the limit, or none: it looks through at most 1,000. */
+                cursor?: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"][];
+                };
+            };
         };
     };
     get_policies_policy: {
@@ -5650,6 +5883,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Nothing has changed yet: the change waits for a second person. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
+                };
+            };
             /** @description Done. */
             204: {
                 headers: {
@@ -5691,6 +5933,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WrittenPolicyView"];
+                };
+            };
+            /** @description Nothing has changed yet: the change waits for a second person. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
                 };
             };
         };
@@ -5759,6 +6010,24 @@ export interface operations {
             };
         };
     };
+    get_policy_reviews_review: {
+        parameters: {
+            path: {
+                review_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholePolicyReviewView"];
+                };
+            };
+        };
+    };
     get_workspace_policies: {
         parameters: {
         };
@@ -5806,6 +6075,15 @@ export interface operations {
                     "application/json": components["schemas"]["AppliedSetView"];
                 };
             };
+            /** @description Nothing has changed yet: the change waits for a second person. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
+                };
+            };
         };
     };
     post_policies_test: {
@@ -5824,6 +6102,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PolicyTestResults"];
+                };
+            };
+        };
+    };
+    post_policy_reviews_review_approve: {
+        parameters: {
+            path: {
+                review_id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewNote"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
+                };
+            };
+        };
+    };
+    post_policy_reviews_review_deny: {
+        parameters: {
+            path: {
+                review_id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewNote"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
+                };
+            };
+        };
+    };
+    post_policy_reviews_review_cancel: {
+        parameters: {
+            path: {
+                review_id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewNote"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
                 };
             };
         };
@@ -5881,6 +6228,15 @@ export interface operations {
                     "application/json": components["schemas"]["AppliedSetView"];
                 };
             };
+            /** @description Nothing has changed yet: the change waits for a second person. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
+                };
+            };
         };
     };
     get_groups_group_policies: {
@@ -5934,6 +6290,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AppliedSetView"];
+                };
+            };
+            /** @description Nothing has changed yet: the change waits for a second person. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
                 };
             };
         };
@@ -5997,6 +6362,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WrittenPolicyView"];
+                };
+            };
+            /** @description Nothing has changed yet: the change waits for a second person. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReviewView"];
                 };
             };
         };

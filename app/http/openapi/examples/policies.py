@@ -258,3 +258,25 @@ PROPOSAL_LINE = {
         "changes": None,
     }
 }
+_OWN = ("id", "agentId", "group", "version", "createdAt", "updatedAt")
+_PLANNED = {"id": POLICY, **{name: value for name, value in POLICY_VIEW.items() if name not in _OWN}, "priority": 200}
+POLICY_REVIEW_VIEW = {
+    "id": ENTRY,
+    "status": "pending",
+    "agentId": AGENT,
+    "group": None,
+    "policies": [{"kind": "updated", "policyId": POLICY, "name": "refunds"}],
+    "reason": "before the other policies",
+    "askedBy": {"keyId": KEY, "name": "ann", "via": "key"},
+    "createdAt": CHANGED,
+    "expiresAt": "2026-11-27T12:05:00.000Z",
+    "endedAt": None,
+    "decidedBy": None,
+    "note": "",
+}
+WHOLE_POLICY_REVIEW_VIEW = {
+    **POLICY_REVIEW_VIEW,
+    "policies": [{"kind": "updated", "policyId": POLICY, "name": "refunds", "before": POLICY_VIEW, "after": _PLANNED}],
+    "after": [_PLANNED],
+}
+REVIEW_NOTE = {"with a note": {"note": "Compared with last week's calls"}, "without": {}}

@@ -10,6 +10,7 @@ import { Text, Time } from "./text.js";
 export const TYPES = {
   agent: "agent",
   policy: "policy",
+  policy_review: "review of policies",
   api_key: "API key",
   webhook: "webhook",
   catalog: "catalogue",
