@@ -1,13 +1,14 @@
 """A person decides with their own key while the agent's call waits, on a real service."""
 
+from dataclasses import replace
+
 import pytest
 from cases import NO, PATIENT, YES
 from service import answer, header, problem
 
 from remit_client import ApprovalPending, AsyncRemit, Denied, Refused, Remit, calls
 from remit_client import gate as gates
-from remit_client.enforcement import Enforcer
-from remit_client.gate import Gate
+from remit_client.gate import ToolCall
 
 MAIL = {"to": "ann@example.com"}
 KEY = "svc_" + "0" * 32
@@ -123,7 +124,7 @@ def test_approvals_are_listed_in_pages(remit, agent, person):
         assert [one.id for one in several] == found[::-1]
 
 
-PLACE = ("here", 1)
+ONE = ToolCall("pay", {"amount": 1}, place=("here", 1))
 
 
 def test_a_call_at_one_place_is_one_call_and_another_place_another(service, admin, asking_key):
@@ -132,12 +133,12 @@ def test_a_call_at_one_place_is_one_call_and_another_place_another(service, admi
     limit = {"maxCalls": 2, "windowSeconds": 3600}
     admin.send(calls.create_policy(agent, "two", [{"type": "rate_limit", "tools": ["*"], "rateLimit": limit}]))
     with Remit(service.url, asking_key, timeout=20) as remit:
-        gate, unnamed = Gate(Enforcer(remit, agent)), Gate(Enforcer(remit, agent, named=False))
-        one = [gate.judge("pay", {"amount": 1}, place=PLACE) for _ in range(3)]
+        (gate, _), (unnamed, _) = gates.gates(remit, agent), gates.gates(remit, agent, named=False)
+        one = [gate.judge(ONE) for _ in range(3)]
         assert {each.decision.id for each in one} == {one[0].decision.id}
-        assert isinstance(gate.judge("pay", {"amount": 2}, place=PLACE), gates.Run)
-        assert isinstance(gate.judge("pay", {"amount": 1}, place=("there", 1)), gates.Refused)
-        assert isinstance(unnamed.judge("pay", {"amount": 1}, place=PLACE), gates.Refused)
+        assert isinstance(gate.judge(replace(ONE, arguments={"amount": 2})), gates.Run)
+        assert isinstance(gate.judge(replace(ONE, place=("there", 1))), gates.Refused)
+        assert isinstance(unnamed.judge(ONE), gates.Refused)
 
 
 @pytest.mark.parametrize("lost", ["IDEMPOTENCY_CONFLICT", "IDEMPOTENCY_STALE", "LIMIT_REACHED"])
@@ -145,14 +146,14 @@ def test_a_call_whose_name_is_lost_is_judged_without_one(faulty, lost):
     """It is counted again, and never let through because of the name."""
     server = faulty(problem(409, lost), answer(200, NO))
     with Remit(server.url, KEY, **PATIENT) as remit:
-        assert isinstance(Gate(Enforcer(remit, "desk")).judge("pay", {}, place=PLACE), gates.Refused)
+        assert isinstance(gates.gates(remit, "desk")[0].judge(ONE), gates.Refused)
     assert [bool(header(each, b"Idempotency-Key")) for each in server.asked] == [True, False]
 
 
 def test_any_other_refusal_of_a_named_call_is_one(faulty):
     server = faulty(problem(404, "AGENT_NOT_FOUND"))
     with Remit(server.url, KEY, **PATIENT) as remit, pytest.raises(Refused):
-        Gate(Enforcer(remit, "desk")).judge("pay", {}, place=PLACE)
+        gates.gates(remit, "desk")[0].judge(ONE)
     assert len(server.asked) == 1
 
 
@@ -160,6 +161,6 @@ def test_a_persons_no_is_read_though_the_service_does_not_say_whose(faulty):
     ended = YES | {"allowed": False, "result": "escalated", "approval": {"id": "a1", "status": "expired"}}
     server = faulty(answer(200, ended), problem(404, "APPROVAL_NOT_FOUND"))
     with Remit(server.url, KEY, **PATIENT) as remit:
-        said = Gate(Enforcer(remit, "desk")).judge("pay", {}, place=PLACE)
+        said = gates.gates(remit, "desk")[0].judge(ONE)
     assert isinstance(said, gates.Refused)
     assert "the approval is expired" in said.text.lower()

@@ -17,6 +17,7 @@ from service import answer
 from remit_client import AsyncRemit, Remit
 from remit_client.arguments import folded, frozen, strict_json
 from remit_client.enforcement import Enforcer
+from remit_client.gate import Framework, ToolCall, gates
 
 KEY = "svc_" + "0" * 32
 
@@ -261,3 +262,17 @@ def test_a_framework_s_name_is_mapped_to_the_policies(faulty, mapping):
         )
         Enforcer(remit, "bot", tool_name=mapping).check("refund_create", {})
     assert asked == ["refund.create"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"to": {1}}, 'Parameter "to" is a set'), ({"to": 1}, "asking for permission failed (KeyError)")],
+)
+def test_where_a_run_goes_on_the_model_reads_that_there_is_no_decision(given, said):
+    """Which argument has no JSON, but nothing of another error's text."""
+    remit = Remit("http://127.0.0.1:1", KEY, **PATIENT)
+    gate, _ = gates(remit, "desk", Framework(goes_on=True), context=lambda: {}["a secret"])
+    verdict = gate.judge(ToolCall("pay", given))
+    assert verdict.decision is None
+    assert said in verdict.text
+    assert "a secret" not in verdict.text

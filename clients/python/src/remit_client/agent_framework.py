@@ -15,10 +15,12 @@ from agent_framework import (
 from agent_framework.exceptions import UserInputRequiredException
 
 from remit_client import AsyncRemit, Remit, RemitError
-from remit_client.gate import Options, Place, Run, Waits, async_gate
+from remit_client.gate import Framework, Options, Run, ToolCall, Waits, async_gate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+FRAMEWORK = Framework(pauses=(UserInputRequiredException, MiddlewareTermination))
 
 
 class RemitMiddleware(FunctionMiddleware):
@@ -34,14 +36,22 @@ class RemitMiddleware(FunctionMiddleware):
     def __init__(
         self, remit: Remit | AsyncRemit, agent: str, *, request_approval: bool = False, **options: Unpack[Options]
     ) -> None:
-        self._gate = async_gate(remit, agent, **options)
+        self._gate = async_gate(remit, agent, FRAMEWORK, **options)
         self._requests = request_approval
 
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Call the tool with the arguments that were judged, or make the result why not."""
-        session = {"session": context.session.session_id} if context.session is not None else {}
+        occurrence = str(context.metadata.get("function_call_occurrence_id"))
+        call = ToolCall(
+            context.function.name,
+            dict(context.arguments),
+            context={"session": context.session and context.session.session_id},
+            # Made by the framework for each occurrence of a call, and kept. One of a model's server is not used.
+            place=(occurrence,) if occurrence.startswith("af-call-") else None,
+            resumable=lambda: "approval_response" in context.metadata,
+        )
         try:
-            verdict = await self._gate.judge(context.function.name, dict(context.arguments), session, _place(context))
+            verdict = await self._gate.judge(call)
         except (RemitError, TypeError) as error:  # other exceptions would be the tool's, and the run would go on
             raise MiddlewareFailure(str(error)) from error
         if isinstance(verdict, Waits) and self._requests and "approval_response" not in context.metadata:
@@ -56,18 +66,7 @@ class RemitMiddleware(FunctionMiddleware):
             await call_next()
             return context.result
 
-        await self._gate.run(
-            verdict,
-            run,
-            pauses=(UserInputRequiredException, MiddlewareTermination),
-            resumable=lambda: "approval_response" in context.metadata,
-        )
-
-
-def _place(context: FunctionInvocationContext) -> Place:
-    """The id that the framework makes for each occurrence of a call, and keeps; one of a model's server is not used."""
-    occurrence = str(context.metadata.get("function_call_occurrence_id"))
-    return (occurrence,) if occurrence.startswith("af-call-") else None
+        await self._gate.run(verdict, run)
 
 
 def _request(context: FunctionInvocationContext, waits: Waits) -> Content:

@@ -14,6 +14,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from remit_client.errors import NotJson
+
 MAX_DIGITS = 300
 
 
@@ -23,7 +25,7 @@ def frozen(parameters: Mapping[str, Any]) -> dict[str, Any]:
     Texts, numbers, booleans, None, lists, tuples and dicts with texts as keys are taken as they are. An enum is its
     value, a UUID or a path its text, a date or time its ISO 8601 text, a dataclass or pydantic model an object of its
     fields. A Decimal is a number if a whole or floating-point number equals it exactly.
-    Raises TypeError for anything else, and names the parameter.
+    Raises NotJson, a TypeError, for anything else, and names the parameter.
     """
     return _object(parameters, "parameters")
 
@@ -102,7 +104,7 @@ def _fields(value: Any, where: str) -> dict[str, Any] | None:
 
 
 def _refuse(where: str, why: str) -> NoReturn:
-    raise TypeError(f'Parameter "{where.removeprefix("parameters.")}" {why}.')
+    raise NotJson(f'Parameter "{where.removeprefix("parameters.")}" {why}.')
 
 
 _RULES: tuple[tuple[tuple[type, ...], Callable[[Any, str], Any]], ...] = (

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 from claude_agent_sdk.types import CanUseTool
 
-from remit_client import ApprovalPending, AsyncRemit, Remit
-from remit_client.enforcement import Options, async_enforcer
+from remit_client import AsyncRemit, Remit
 from remit_client.errors import for_agent
+from remit_client.gate import Framework, Options, Run, ToolCall, Waits, async_gate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,15 +31,16 @@ def remit_hooks(
     pending: if a call needs a person's approval in Remit, deny it for now ("deny") or let the SDK prompt ("ask").
     If anything goes wrong, the call is denied, with a message that says what to do.
     """
-    core = async_enforcer(remit, agent, **options)
+    gate = async_gate(remit, agent, **options)
 
     async def before_tool(event: Any, _call_id: str | None, _context: Any) -> Any:
         try:
-            await core.check(event["tool_name"], event["tool_input"], {"session": event["session_id"]})
-        except ApprovalPending as refusal:
-            return _answer(pending, refusal.for_agent())
+            session = {"session": event["session_id"]}
+            verdict = await gate.judge(ToolCall(event["tool_name"], event["tool_input"], session))
         except Exception as error:  # noqa: BLE001 - if a hook raises, the SDK continues
             return _answer("deny", for_agent(error))
+        if not isinstance(verdict, Run):
+            return _answer(pending if isinstance(verdict, Waits) else "deny", verdict.text)
         return _answer("allow", "Allowed by Remit") if allowed == "allow" else {}
 
     # Without this option, the tool runs if a hook does not answer in time. SDKs before 0.2.177 lack it.
@@ -49,24 +50,17 @@ def remit_hooks(
 
 def can_use_tool(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> CanUseTool:
     """For `ClaudeAgentOptions(can_use_tool=…)`, which the SDK calls only when it would otherwise prompt."""
-    core = async_enforcer(remit, agent, **options)
+    gate = async_gate(remit, agent, Framework(goes_on=True), **options)
 
     async def decide(
         tool: str, parameters: dict[str, Any], _context: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
-        try:
-            await core.check(tool, parameters)
-        except Exception as error:  # noqa: BLE001 - whatever failed, the tool does not run
-            return PermissionResultDeny(message=for_agent(error))
-        return PermissionResultAllow()
+        verdict = await gate.judge(ToolCall(tool, parameters))
+        return PermissionResultAllow() if isinstance(verdict, Run) else PermissionResultDeny(message=verdict.text)
 
     return decide
 
 
 def _answer(decision: str, reason: str) -> dict[str, Any]:
-    said = {
-        "hookEventName": "PreToolUse",
-        "permissionDecision": decision,
-        "permissionDecisionReason": reason,
-    }
+    said = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
     return {"hookSpecificOutput": said}

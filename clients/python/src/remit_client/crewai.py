@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from crewai.tools import BaseTool
 from pydantic import PrivateAttr
 
-from remit_client import AsyncRemit, Remit, RemitError
-from remit_client.gate import AsyncGate, Gate, Options, Run, async_gate, gate
+from remit_client import AsyncRemit, Remit
+from remit_client.gate import AsyncGate, Framework, Gate, Options, Refused, ToolCall, Waits, gates
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,29 +31,22 @@ class RemitTool(BaseTool):
         fields = {name: getattr(wrapped, name) for name in BaseTool.model_fields}
         super().__init__(**{**fields, "cache_function": _never})
         self._wrapped = wrapped
-        self._gate, self._async_gate = gate(remit, agent, **options), async_gate(remit, agent, **options)
+        self._gate, self._async_gate = gates(remit, agent, Framework(goes_on=True), **options)
 
     def _run(self, **arguments: Any) -> Any:
-        try:
-            verdict = self._gate.judge(self.name, arguments)
-        except RemitError as error:
-            return error.for_agent()
-        if not isinstance(verdict, Run):
-            return verdict.text
-        return self._gate.run(verdict, self._run_wrapped)
+        return self._gate.answer(ToolCall(self.name, arguments), self._run_wrapped, _told)
 
     async def _arun(self, **arguments: Any) -> Any:
-        try:
-            verdict = await self._async_gate.judge(self.name, arguments)
-        except RemitError as error:
-            return error.for_agent()
-        if not isinstance(verdict, Run):
-            return verdict.text
-        return await self._async_gate.run(verdict, lambda given: self._wrapped._arun(**given))  # noqa: SLF001
+        run = self._wrapped._arun  # noqa: SLF001 - `arun` would validate anew
+        return await self._async_gate.answer(ToolCall(self.name, arguments), lambda judged: run(**judged), _told)
 
-    def _run_wrapped(self, given: dict[str, Any]) -> Any:
-        answer = self._wrapped._run(**given)  # noqa: SLF001 - `run` would validate anew
+    def _run_wrapped(self, judged: dict[str, Any]) -> Any:
+        answer = self._wrapped._run(**judged)  # noqa: SLF001
         return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
+
+
+def _told(verdict: Refused | Waits) -> str:
+    return verdict.text
 
 
 def _never(_arguments: Any = None, _result: Any = None) -> bool:

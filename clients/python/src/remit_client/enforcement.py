@@ -12,7 +12,7 @@ from remit_client._sync.enforcement import Enforcer
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["AsyncEnforcer", "Context", "Enforcer", "Options", "RecordsOf", "async_enforcer", "enforcer"]
+__all__ = ["AsyncEnforcer", "Context", "Enforcer", "Options", "RecordsOf", "UserOptions", "async_enforcer", "enforcer"]
 
 
 class Options(TypedDict, total=False):
@@ -25,6 +25,12 @@ class Options(TypedDict, total=False):
     records: RecordsOf | None
     tool_name: ToolName
     named: bool
+
+
+class UserOptions(Options, total=False):
+    """Options of adapters that know what the user has said. It is sent as `context.request` if `user_request` is on."""
+
+    user_request: bool
 
 
 def async_enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> AsyncEnforcer:

@@ -13,6 +13,10 @@ ADVICE = {
 }
 
 
+class NotJson(TypeError):
+    """An argument of a call has no JSON. The message names it."""
+
+
 class RemitError(Exception):
     """Base class of errors after which the tool has not run."""
 
@@ -151,4 +155,6 @@ def for_agent(error: Exception) -> str:
     """What a model is told when an exception must not leave an adapter."""
     if isinstance(error, RemitError):
         return error.for_agent()
+    if isinstance(error, NotJson):
+        return f"The tool was not run. {error}"
     return f"The tool was not run, because asking for permission failed ({type(error).__name__})."

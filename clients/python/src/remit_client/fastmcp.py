@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastmcp.exceptions import ToolError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from remit_client import AsyncRemit, Remit, RemitError
-from remit_client.enforcement import Options, async_enforcer
+from remit_client import AsyncRemit, Remit
+from remit_client.enforcement import async_enforcer
+from remit_client.gate import Framework, Options, Refused, ToolCall, Waits, async_gate
 from remit_client.listing import statuses
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+FASTMCP = Framework(goes_on=True, has_failed=lambda result: bool(getattr(result, "is_error", False)))
 Agent = str | Callable[[MiddlewareContext[Any]], str]
 
 
@@ -37,26 +38,29 @@ class RemitMiddleware(Middleware):
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """The tool's answer. Raises ToolError unless Remit has allowed the call."""
-        call = copy.deepcopy(context.message)
-        try:
-            enforcer = async_enforcer(self._remit, self._agent_of(context), **self._options)
-            await enforcer.check(call.name, call.arguments or {}, _session(context))
-        except RemitError as error:
-            raise ToolError(error.for_agent()) from error
-        return await call_next(context.copy(message=call))
+        message = context.message
+        gate = async_gate(self._remit, self._agent_of(context), FASTMCP, **self._options)
+
+        def run(judged: dict[str, Any]) -> Any:
+            return call_next(context.copy(message=message.model_copy(update={"arguments": judged})))
+
+        return await gate.answer(ToolCall(message.name, message.arguments or {}, _session(context)), run, _refuse)
 
     async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
         """The listed tools without those that the agent can never call."""
         tools: Sequence[Any] = await call_next(context)
         if not self._hides:
             return tools
-        agent = self._agent_of(context)
-        named = async_enforcer(self._remit, agent, **self._options).policy_name
-        known = await statuses(self._remit, agent, [named(tool.name) for tool in tools])
-        return [tool for tool in tools if known.get(named(tool.name)) != "denied"]
+        core = async_enforcer(self._remit, self._agent_of(context), **self._options)
+        known = await statuses(core.remit, core.agent, [core.policy_name(tool.name) for tool in tools])
+        return [tool for tool in tools if known.get(core.policy_name(tool.name)) != "denied"]
 
     def _agent_of(self, context: MiddlewareContext[Any]) -> str:
         return self._agent(context) if callable(self._agent) else self._agent
+
+
+def _refuse(verdict: Refused | Waits) -> NoReturn:
+    raise ToolError(verdict.text) from verdict.cause
 
 
 def _session(context: MiddlewareContext[Any]) -> dict[str, str]:

@@ -9,8 +9,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
 from remit_client import AsyncRemit, Remit
-from remit_client.gate import Options, Place, Run, Waits, async_gate
-from remit_client.user_requests import request_of
+from remit_client.gate import Run, ToolCall, UserOptions, Waits, async_gate, message_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -28,18 +27,11 @@ class RemitPlugin(BasePlugin):
     """
 
     def __init__(
-        self,
-        remit: Remit | AsyncRemit,
-        agent: str,
-        *,
-        confirm: bool = False,
-        user_request: bool = False,
-        **options: Unpack[Options],
+        self, remit: Remit | AsyncRemit, agent: str, *, confirm: bool = False, **options: Unpack[UserOptions]
     ) -> None:
         super().__init__("remit")
         self._gate = async_gate(remit, agent, **options)
         self._confirms = confirm
-        self._has_user = user_request
         self._running: dict[ToolContext, Run] = {}
 
     async def before_tool_callback(
@@ -49,8 +41,7 @@ class RemitPlugin(BasePlugin):
         answered = tool_context.tool_confirmation
         if self._confirms and answered is not None and not answered.confirmed:
             return {"error": f'"{tool.name}" was not run: the user said no.'}
-        vouched = {"session": tool_context.session.id} | (_request(tool_context) if self._has_user else {})
-        verdict = await self._gate.judge(tool.name, tool_args, vouched, _place(tool_context))
+        verdict = await self._gate.judge(_call(tool.name, tool_args, tool_context))
         if isinstance(verdict, Run):
             tool_args |= verdict.arguments
             self._running[tool_context] = verdict
@@ -64,24 +55,25 @@ class RemitPlugin(BasePlugin):
         """Report that the tool has run, unless it has paused."""
         run = self._running.pop(tool_context, None)
         if run is not None and tool_context.function_call_id not in tool_context.actions.requested_tool_confirmations:
-            await self._gate.ended(run, result, resumable=tool_context.tool_confirmation is not None)
+            await self._gate.ended(run, result)
 
     async def on_tool_error_callback(self, *, tool_context: ToolContext, **_: Any) -> None:
         """Report that the tool has failed."""
         if (run := self._running.pop(tool_context, None)) is not None:
-            await self._gate.ended(run, failed=True, resumable=tool_context.tool_confirmation is not None)
+            await self._gate.ended(run, failed=True)
 
 
-def _place(context: ToolContext) -> Place:
-    """The model's answer that has the call, as the session keeps it, and the call's id, unless it is there twice."""
-    for event in reversed(context.session.events):
-        ids = [call.id for call in event.get_function_calls()] if event.author == context.agent_name else []
-        if context.function_call_id in ids:
-            return (event.id, context.function_call_id) if ids.count(context.function_call_id) == 1 else None
-    return None
-
-
-def _request(context: ToolContext) -> dict[str, str]:
-    """The user's messages; what resumes a run is none, because it has no text."""
-    said = (event.content for event in context.session.events if event.author == "user" and event.content)
-    return request_of([part.text for part in content.parts or () if part.text] for content in said)
+def _call(tool: str, arguments: dict[str, Any], context: ToolContext) -> ToolCall:
+    """Its place is the event of the model's answer that has it. What resumes a run is no turn: it has no text."""
+    events, call_id = context.session.events, context.function_call_id
+    own = (each for each in reversed(events) if each.author == context.agent_name)
+    event = message_of(call_id, ((each, [call.id for call in each.get_function_calls()]) for each in own))
+    said = (each.content.parts or () for each in events if each.author == "user" and each.content)
+    return ToolCall(
+        tool,
+        arguments,
+        context={"session": context.session.id},
+        turns=([part.text for part in parts if part.text] for parts in said),
+        place=(event.id, call_id) if event else None,
+        resumable=lambda: context.tool_confirmation is not None,
+    )

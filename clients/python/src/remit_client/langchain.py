@@ -13,14 +13,16 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, interrupt
 
 from remit_client import AsyncRemit, Remit
-from remit_client.gate import Options, Place, Refused, Run, Waits, async_gate, gate
-from remit_client.user_requests import request_of
+from remit_client.gate import Framework, Refused, ToolCall, UserOptions, Waits, gates
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Answer = ToolMessage | Command[Any]
 MARK = "remit: paused"
+LANGGRAPH = Framework(
+    pauses=(GraphBubbleUp,), has_failed=lambda answer: isinstance(answer, ToolMessage) and answer.status == "error"
+)
 
 
 class RemitMiddleware(AgentMiddleware[Any, Any]):
@@ -35,51 +37,57 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
     """
 
     def __init__(
-        self,
-        remit: Remit | AsyncRemit,
-        agent: str,
-        *,
-        interrupt: bool = False,
-        user_request: bool = False,
-        **options: Unpack[Options],
+        self, remit: Remit | AsyncRemit, agent: str, *, interrupt: bool = False, **options: Unpack[UserOptions]
     ) -> None:
         super().__init__()
-        self._gate = gate(remit, agent, **options)
-        self._async_gate = async_gate(remit, agent, **options)
+        self._gate, self._async_gate = gates(remit, agent, LANGGRAPH, **options)
         self._interrupts = interrupt
-        self._has_user = user_request
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """The tool's answer, or why it was not called."""
-        was_paused, call = self._was_paused(request), request.tool_call
-        verdict = self._gate.judge(call["name"], call["args"], self._vouched(request), _place(request))
-        if not isinstance(verdict, Run):
-            return self._refused(request, verdict, was_paused=was_paused)
-        ran: Answer = self._gate.run(verdict, lambda judged: handler(_with(request, judged)), **_outcome(request))
-        return ran
+        otherwise = self._otherwise(request)
+        return self._gate.answer(_call(request), lambda judged: handler(_with(request, judged)), otherwise)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
         """As `wrap_tool_call`, with `await`."""
-        was_paused, call = self._was_paused(request), request.tool_call
-        verdict = await self._async_gate.judge(call["name"], call["args"], self._vouched(request), _place(request))
-        if not isinstance(verdict, Run):
-            return self._refused(request, verdict, was_paused=was_paused)
-        return await self._async_gate.run(verdict, lambda judged: handler(_with(request, judged)), **_outcome(request))
+        otherwise = self._otherwise(request)
+        return await self._async_gate.answer(_call(request), lambda judged: handler(_with(request, judged)), otherwise)
 
-    def _vouched(self, request: ToolCallRequest) -> dict[str, str]:
-        return _session(request) | (_request(request) if self._has_user else {})
+    def _otherwise(self, request: ToolCallRequest) -> Callable[[Refused | Waits], Answer]:
+        """What is done if the call is not allowed. If its last pause was Remit's, the answer to it is taken."""
+        conf, call = _configurable(request), request.tool_call
+        was_paused = self._interrupts and _takes_answer(conf)
 
-    def _was_paused(self, request: ToolCallRequest) -> bool:
-        return self._interrupts and _takes_answer(_configurable(request))
+        def refuse(verdict: Refused | Waits) -> ToolMessage:
+            if self._interrupts and not was_paused and isinstance(verdict, Waits):
+                _pause(conf, {"approval_id": verdict.approval_id, "tool": verdict.tool, "message": verdict.message})
+            return ToolMessage(verdict.text, tool_call_id=call["id"], name=call["name"], status="error")
 
-    def _refused(self, request: ToolCallRequest, verdict: Refused | Waits, *, was_paused: bool) -> ToolMessage:
-        call = request.tool_call
-        if self._interrupts and not was_paused and isinstance(verdict, Waits):
-            value = {"approval_id": verdict.approval_id, "tool": verdict.tool, "message": verdict.message}
-            _pause(_configurable(request), value)
-        return ToolMessage(verdict.text, tool_call_id=call["id"], name=call["name"], status="error")
+        return refuse
+
+
+def _call(request: ToolCallRequest) -> ToolCall:
+    """The human messages are the user's, except those that a middleware wrote, such as a summary, or an agent by name.
+
+    The task is the same when it is resumed. Without a checkpointer, no graph is resumed.
+    """
+    conf, state, call = _configurable(request), request.state, request.tool_call
+    messages = (state.get("messages") if isinstance(state, dict) else getattr(state, "messages", state)) or ()
+    human = (each for each in messages if getattr(each, "type", "") == "human" and not each.name)
+    answers = (each.tool_calls for each in reversed(messages) if getattr(each, "type", "") == "ai")
+    ids = [each["id"] for each in next(answers, ())]
+    task, pad = conf.get("__pregel_task_id"), conf.get("__pregel_scratchpad")
+    is_named = task and conf.get("__pregel_checkpointer") and ids.count(call["id"]) == 1
+    return ToolCall(
+        call["name"],
+        call["args"],
+        context={"session": str(conf.get("thread_id") or _config(request).get("run_id") or "")},
+        turns=(each.content for each in human if "lc_source" not in each.additional_kwargs),
+        place=(task, call["id"]) if is_named else None,
+        resumable=lambda: bool(pad and pad.resume),
+    )
 
 
 def _with(request: ToolCallRequest, judged: dict[str, Any]) -> ToolCallRequest:
@@ -87,26 +95,12 @@ def _with(request: ToolCallRequest, judged: dict[str, Any]) -> ToolCallRequest:
     return request.override(tool_call={**request.tool_call, "args": judged})
 
 
-def _outcome(request: ToolCallRequest) -> dict[str, Any]:
-    """How a gate tells what became of the call."""
-    pad = _configurable(request).get("__pregel_scratchpad")
-    return {
-        "pauses": (GraphBubbleUp,),
-        "has_failed": lambda answer: isinstance(answer, ToolMessage) and answer.status == "error",
-        "resumable": lambda: bool(pad and pad.resume),
-    }
+def _config(request: ToolCallRequest) -> Any:
+    return getattr(request.runtime, "config", None) or {}
 
 
-def _place(request: ToolCallRequest) -> Place:
-    """The task, which is the same when it is resumed, and the call's id, unless the message has it twice.
-
-    Without a checkpointer, no graph is resumed.
-    """
-    conf, call_id = _configurable(request), request.tool_call["id"]
-    task = conf.get("__pregel_task_id")
-    last = next((each for each in reversed(_messages(request)) if getattr(each, "type", "") == "ai"), None)
-    ids = [call["id"] for call in getattr(last, "tool_calls", ())]
-    return (task, call_id) if task and conf.get("__pregel_checkpointer") and ids.count(call_id) == 1 else None
+def _configurable(request: ToolCallRequest) -> dict[str, Any]:
+    return _config(request).get("configurable") or {}
 
 
 # A graph that is resumed runs its task again from the beginning, and gives the answers so far to the task's interrupts
@@ -133,27 +127,3 @@ def _takes_answer(conf: dict[str, Any]) -> bool:
         return True
     pad.interrupt_counter._counter = itertools.count(place).__next__  # noqa: SLF001 - the tool's own is the next one
     return False
-
-
-def _config(request: ToolCallRequest) -> Any:
-    return getattr(request.runtime, "config", None) or {}
-
-
-def _configurable(request: ToolCallRequest) -> dict[str, Any]:
-    return _config(request).get("configurable") or {}
-
-
-def _session(request: ToolCallRequest) -> dict[str, str]:
-    session = _configurable(request).get("thread_id") or _config(request).get("run_id")
-    return {"session": str(session)} if session else {}
-
-
-def _request(request: ToolCallRequest) -> dict[str, str]:
-    """The human messages, except those that a middleware wrote, such as a summary, or that are an agent's by name."""
-    human = (each for each in _messages(request) if getattr(each, "type", "") == "human" and not each.name)
-    return request_of(each.content for each in human if "lc_source" not in each.additional_kwargs)
-
-
-def _messages(request: ToolCallRequest) -> list[Any]:
-    state: Any = request.state
-    return list((state.get("messages") if isinstance(state, dict) else getattr(state, "messages", state)) or ())

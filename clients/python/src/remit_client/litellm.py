@@ -9,8 +9,8 @@ from litellm.exceptions import GuardrailRaisedException
 from litellm.integrations.custom_guardrail import CustomGuardrail
 from litellm.types.guardrails import GuardrailEventHooks
 
-from remit_client import AsyncRemit, Remit, RemitError
-from remit_client.gate import AsyncGate, Options, Run, async_gate
+from remit_client import AsyncRemit, Remit
+from remit_client.gate import Framework, Options, Run, ToolCall, async_gate
 
 if TYPE_CHECKING:
     from litellm.proxy._types import UserAPIKeyAuth
@@ -46,15 +46,13 @@ class RemitGuardrail(CustomGuardrail):
         call_type: str,  # noqa: ARG002 - LiteLLM's
     ) -> dict[str, Any]:
         """The request, with the arguments that were judged. Raises GuardrailRaisedException, which the caller reads."""
-        try:
-            verdict = await self._gate(user_api_key_dict).judge(
-                self.tool_of(data), data["mcp_arguments"] or {}, self.context_of(user_api_key_dict)
-            )
-        except (RemitError, TypeError) as error:
-            why = error.for_agent() if isinstance(error, RemitError) else f"It was not run: {error}"
-            raise _refusal(why) from error
+        agent = self.agent_of(user_api_key_dict)
+        if not agent:
+            raise _refusal("It was not run: neither the key nor its team has an alias that names an agent.")
+        call = ToolCall(self.tool_of(data), data["mcp_arguments"] or {}, self.context_of(user_api_key_dict))
+        verdict = await async_gate(self._remit, agent, Framework(goes_on=True), **self._options).judge(call)
         if not isinstance(verdict, Run):
-            raise _refusal(verdict.text)
+            raise _refusal(verdict.text) from verdict.cause
         return {**data, "mcp_arguments": verdict.arguments}
 
     def agent_of(self, key: UserAPIKeyAuth) -> str | None:
@@ -66,15 +64,9 @@ class RemitGuardrail(CustomGuardrail):
         server, tool = data.get("mcp_server_name"), data["mcp_tool_name"]
         return f"{server}.{tool}" if server else str(tool)
 
-    def context_of(self, key: UserAPIKeyAuth) -> dict[str, str]:
-        """What the gateway vouches for: the user of the key, as `context.user`."""
-        return {"user": key.user_id} if key.user_id else {}
-
-    def _gate(self, key: UserAPIKeyAuth) -> AsyncGate:
-        agent = self.agent_of(key)
-        if not agent:
-            raise _refusal("It was not run: neither the key nor its team has an alias that names an agent.")
-        return async_gate(self._remit, agent, **self._options)
+    def context_of(self, key: UserAPIKeyAuth) -> dict[str, str | None]:
+        """What the gateway vouches for: the user of the key, as `context.user`, if it has one."""
+        return {"user": key.user_id}
 
 
 def _refusal(why: str) -> GuardrailRaisedException:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from llama_index.core.tools import FunctionTool
 from workflows.runtime.types.results import WaitingForEvent
 
-from remit_client import AsyncRemit, Remit, RemitError
-from remit_client.gate import Options, Run, Verdict, async_gate, gate
+from remit_client import AsyncRemit, Remit
+from remit_client.gate import Framework, Options, Refused, ToolCall, Waits, gates
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+LLAMA_INDEX = Framework(pauses=(WaitingForEvent,), goes_on=True)
 
 
 class RemitTool(FunctionTool):
@@ -26,27 +28,18 @@ class RemitTool(FunctionTool):
         self, wrapped: FunctionTool, remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]
     ) -> None:
         function, name = wrapped.real_fn, wrapped.metadata.get_name()
-        judging, judging_async = gate(remit, agent, **options), async_gate(remit, agent, **options)
+        judging, judging_async = gates(remit, agent, LLAMA_INDEX, **options)
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             given, unjudged = self._split(args, kwargs)
-            try:
-                allowed = _allowed(judging.judge(name, given))
-            except RemitError as error:
-                raise PermissionError(error.for_agent()) from error
-            return judging.run(allowed, lambda given: wrapped.fn(**given, **unjudged), pauses=(WaitingForEvent,))
+            return judging.answer(ToolCall(name, given), lambda given: wrapped.fn(**given, **unjudged), _refuse)
 
         @functools.wraps(function)
         async def run_async(*args: Any, **kwargs: Any) -> Any:
             given, unjudged = self._split(args, kwargs)
-            try:
-                allowed = _allowed(await judging_async.judge(name, given))
-            except RemitError as error:
-                raise PermissionError(error.for_agent()) from error
-            return await judging_async.run(
-                allowed, lambda given: wrapped.async_fn(**given, **unjudged), pauses=(WaitingForEvent,)
-            )
+            call = ToolCall(name, given)
+            return await judging_async.answer(call, lambda given: wrapped.async_fn(**given, **unjudged), _refuse)
 
         super().__init__(
             fn=None if inspect.iscoroutinefunction(function) else run,
@@ -64,7 +57,5 @@ class RemitTool(FunctionTool):
         return given, {context: given.pop(context)} if context in given else {}
 
 
-def _allowed(verdict: Verdict) -> Run:
-    if not isinstance(verdict, Run):
-        raise PermissionError(verdict.text)
-    return verdict
+def _refuse(verdict: Refused | Waits) -> NoReturn:
+    raise PermissionError(verdict.text) from verdict.cause

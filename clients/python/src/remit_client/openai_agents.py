@@ -18,8 +18,7 @@ from agents.tracing import get_current_trace
 
 from remit_client import AsyncRemit, Remit
 from remit_client.arguments import strict_json
-from remit_client.gate import Options, Place, Refused, Run, Verdict, Waits, async_gate
-from remit_client.user_requests import request_of
+from remit_client.gate import Place, Run, ToolCall, UserOptions, Waits, async_gate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,12 +36,9 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
     for an agent that is another one's tool, or that a schedule starts: then a model or a program has written them.
     """
 
-    def __init__(
-        self, remit: Remit | AsyncRemit, agent: str, *, user_request: bool = False, **options: Unpack[Options]
-    ) -> None:
+    def __init__(self, remit: Remit | AsyncRemit, agent: str, **options: Unpack[UserOptions]) -> None:
         super().__init__(self._guard, name="remit")
         self._agent = agent
-        self._has_user = user_request
         self._protected: set[str] = set()
         self._gate = async_gate(remit, agent, **options)
 
@@ -63,7 +59,7 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         own = tool.needs_approval
 
         async def needs_approval(context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
-            verdict = await self._judge(tool.name, parameters, context, _place(context, call_id))
+            verdict = await self._gate.judge(_call(context, tool.name, parameters, _place(context, call_id)))
             if not isinstance(verdict, Run):
                 return isinstance(verdict, Waits)
             return await own(context, parameters, call_id) if callable(own) else own
@@ -81,8 +77,8 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
                 place = None
         else:
             session = getattr(getattr(context, "run_config", None), "group_id", None)
-        verdict = await self._judge(context.tool_name, parameters, context, place, session)
-        if isinstance(verdict, Refused | Waits):
+        verdict = await self._gate.judge(_call(context, context.tool_name, parameters, place, session))
+        if not isinstance(verdict, Run):
             return ToolGuardrailFunctionOutput.reject_content(verdict.text, output_info=verdict.decision)
         begun.run = verdict
         vars(context)[MARK] = begun
@@ -91,19 +87,8 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
     async def _ended(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
         begun = vars(data.context).pop(MARK, None)
         if begun is not None:
-            await self._gate.ended(begun.run, data.output, resumable=True)
+            await self._gate.ended(begun.run, data.output)
         return ToolGuardrailFunctionOutput.allow()
-
-    async def _judge(
-        self,
-        tool: str,
-        parameters: dict[str, Any],
-        run: RunContextWrapper[Any],
-        place: Place,
-        session: str | None = None,
-    ) -> Verdict:
-        vouched = ({"session": session} if session else {}) | (_request(run) if self._has_user else {})
-        return await self._gate.judge(tool, parameters, vouched, place)
 
 
 class _Begun:
@@ -130,7 +115,10 @@ def _place(run: RunContextWrapper[Any], call_id: str) -> tuple[Any, ...]:
     return begun, repr(getattr(run, "turn_input", ())), run.usage.requests, call_id
 
 
-def _request(run: RunContextWrapper[Any]) -> dict[str, str]:
-    """The user turns of the input that the run began with."""
+def _call(
+    run: RunContextWrapper[Any], tool: str, parameters: dict[str, Any], place: Place, session: str | None = None
+) -> ToolCall:
+    """The user turns are those of the input that the run began with."""
     turns = [item for item in getattr(run, "turn_input", ()) if isinstance(item, dict) and item.get("role") == "user"]
-    return request_of(turn.get("content") for turn in turns)
+    said = (turn.get("content") for turn in turns)
+    return ToolCall(tool, parameters, {"session": session}, turns=said, place=place, resumable=lambda: True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
@@ -11,12 +10,12 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from remit_client import AsyncRemit, Remit
-from remit_client.gate import Options, Place, Run, Waits, async_gate
-from remit_client.user_requests import request_of
+from remit_client.gate import Framework, Place, Refused, ToolCall, UserOptions, Waits, async_gate, message_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+PYDANTIC_AI = Framework(pauses=(ApprovalRequired, CallDeferred))
 PAUSED_MAX = 1000
 
 
@@ -38,57 +37,45 @@ class RemitToolset(WrapperToolset[Any]):
         agent: str,
         *,
         defer: bool = False,
-        user_request: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[UserOptions],
     ) -> None:
         super().__init__(wrapped)
-        self._gate = async_gate(remit, agent, **options)
+        self._gate = async_gate(remit, agent, PYDANTIC_AI, **options)
         self._defers = defer
-        self._has_user = user_request
+        self._has_user = options.get("user_request", False)
         # A resumed run has no prompt, but an approval counts only for a call with the request that it was asked for.
-        self._paused: OrderedDict[tuple[str, str], dict[str, str]] = OrderedDict()
+        self._paused: dict[tuple[str, str | None], Any] = {}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """The tool's answer. Raises ToolFailed, which the model reads, or ApprovalRequired if `defer` is set."""
-        session = _session(ctx)
-        vouched = ({"session": session} if session else {}) | self._request(ctx)
-        verdict = await self._gate.judge(name, tool_args, vouched, _place(ctx))
-        if isinstance(verdict, Waits) and self._defers and not ctx.tool_call_approved:
-            self._pause(ctx)
-            raise ApprovalRequired({"approval_id": verdict.approval_id, "message": verdict.message})
-        if not isinstance(verdict, Run):
+        session = str(getattr(ctx, "conversation_id", None) or ctx.run_id or "")
+        paused = session, ctx.tool_call_id
+        prompt = self._paused.get(paused) if ctx.prompt is None else ctx.prompt
+
+        def refuse(verdict: Refused | Waits) -> NoReturn:
+            if isinstance(verdict, Waits) and self._defers and not ctx.tool_call_approved:
+                self._paused |= {paused: prompt} if self._has_user else {}
+                for oldest in list(self._paused)[:-PAUSED_MAX]:
+                    del self._paused[oldest]
+                raise ApprovalRequired({"approval_id": verdict.approval_id, "message": verdict.message})
             raise ToolFailed(verdict.text)
-        return await self._gate.run(
-            verdict,
-            lambda judged: self.wrapped.call_tool(name, judged, ctx, tool),
-            pauses=(ApprovalRequired, CallDeferred),
+
+        call = ToolCall(
+            name,
+            tool_args,
+            context={"session": session},
+            turns=[prompt],
+            place=_place(ctx),
             resumable=lambda: ctx.tool_call_approved,
         )
-
-    def _request(self, ctx: RunContext[Any]) -> dict[str, str]:
-        if not self._has_user:
-            return {}
-        if ctx.prompt is None:
-            return self._paused.get((_session(ctx), str(ctx.tool_call_id)), {})
-        return request_of([ctx.prompt])
-
-    def _pause(self, ctx: RunContext[Any]) -> None:
-        self._paused[_session(ctx), str(ctx.tool_call_id)] = self._request(ctx)
-        while len(self._paused) > PAUSED_MAX:
-            self._paused.popitem(last=False)
+        return await self._gate.answer(call, lambda judged: self.wrapped.call_tool(name, judged, ctx, tool), refuse)
 
 
 def _place(ctx: RunContext[Any]) -> Place:
-    """The model's answer that has the call, as the history keeps it, and the call's id, unless it is there twice."""
-    for message in reversed(getattr(ctx, "messages", ())):
-        ids = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
-        if isinstance(message, ModelResponse) and ctx.tool_call_id in ids:
-            twice = ids.count(ctx.tool_call_id) > 1
-            return None if twice else (message.run_id, message.timestamp.isoformat(), ctx.tool_call_id)
-    return None
-
-
-def _session(ctx: RunContext[Any]) -> str:
-    return str(getattr(ctx, "conversation_id", None) or ctx.run_id or "")
+    """The model's answer that has the call, as the history keeps it, and the call's id."""
+    answers = (each for each in reversed(getattr(ctx, "messages", ())) if isinstance(each, ModelResponse))
+    calls = ((each, [part.tool_call_id for part in each.parts if isinstance(part, ToolCallPart)]) for each in answers)
+    answer = message_of(ctx.tool_call_id, calls)
+    return (answer.run_id, answer.timestamp.isoformat(), ctx.tool_call_id) if answer else None

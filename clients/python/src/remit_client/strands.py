@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from strands.hooks import AfterToolCallEvent, BeforeToolCallEvent, HookOrder, HookProvider, HookRegistry
 
 from remit_client import AsyncRemit, Remit
-from remit_client.gate import Options, Place, Run, Waits, async_gate
+from remit_client.gate import Options, Run, ToolCall, Waits, async_gate, message_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,24 +36,18 @@ class RemitHook(HookProvider):
     async def _before(self, event: BeforeToolCallEvent) -> None:
         if event.cancel_tool:
             return
-        call = event.tool_use
-        verdict = await self._gate.judge(
-            call["name"], call["input"], {"session": event.agent.session_id}, _place(event)
-        )
+        verdict = await self._gate.judge(_call(event))
         if isinstance(verdict, Run):
-            event.tool_use = {**call, "input": _Judged(verdict)}
+            event.tool_use = {**event.tool_use, "input": _Judged(verdict)}
             return
         if self._interrupts and isinstance(verdict, Waits):
             event.interrupt("remit", {"approval_id": verdict.approval_id, "message": verdict.message})
         event.cancel_tool = verdict.text
 
     async def _after(self, event: AfterToolCallEvent) -> None:
-        arguments = event.tool_use["input"]
-        if isinstance(arguments, _Judged):
+        if isinstance(arguments := event.tool_use["input"], _Judged):
             failed = event.exception is not None or event.result["status"] == "error"
-            # During a leg that answers interrupts, Strands says so until the tools of the message have ended.
-            resumed = getattr(getattr(event.agent, "_interrupt_state", None), "activated", True)
-            await self._gate.ended(arguments.run, event.result, failed=failed, resumable=resumed)
+            await self._gate.ended(arguments.run, event.result, failed=failed)
 
 
 class _Judged(dict[str, Any]):
@@ -64,11 +58,17 @@ class _Judged(dict[str, Any]):
         self.run = run
 
 
-def _place(event: BeforeToolCallEvent) -> Place:
-    """The message that has the call, whose id the agent made and keeps, and the call's id, unless it is there twice."""
-    call = event.tool_use["toolUseId"]
-    for message in reversed(event.agent.messages):
-        ids = [block["toolUse"]["toolUseId"] for block in message["content"] if "toolUse" in block]
-        if message["role"] == "assistant" and call in ids:
-            return (message["tracking_id"], call) if ids.count(call) == 1 else None
-    return None
+def _call(event: BeforeToolCallEvent) -> ToolCall:
+    """Its place is the message that has it, whose id the agent made and keeps."""
+    call, state = event.tool_use, getattr(event.agent, "_interrupt_state", None)
+    said = (each for each in reversed(event.agent.messages) if each["role"] == "assistant")
+    ids = ((each, [block["toolUse"]["toolUseId"] for block in each["content"] if "toolUse" in block]) for each in said)
+    message = message_of(call["toolUseId"], ids)
+    return ToolCall(
+        call["name"],
+        call["input"],
+        context={"session": event.agent.session_id},
+        place=(message["tracking_id"], call["toolUseId"]) if message else None,
+        # During a leg that answers interrupts, Strands says so until the tools of the message have ended.
+        resumable=lambda: getattr(state, "activated", True),
+    )

@@ -44,19 +44,20 @@ async def pydantic_ai(remit, given, ran, **options):
         async def call_tool(self, name, tool_args, ctx, tool):
             ran.append(tool_args)
 
-    run = types.SimpleNamespace(run_id="r", tool_call_approved=False)
+    run = types.SimpleNamespace(run_id="r", tool_call_approved=False, tool_call_id="c1", prompt=None)
     await RemitToolset(Wrapped(), remit, "desk", **options).call_tool(NAME, given, run, None)
 
 
 async def fastmcp(remit, given, ran, **options):
     from fastmcp.server.middleware import MiddlewareContext
+    from mcp_types import CallToolRequestParams
 
     from remit_client.fastmcp import RemitMiddleware
 
     async def tool(context):
         ran.append(context.message.arguments)
 
-    message = types.SimpleNamespace(name=NAME, arguments=given)
+    message = CallToolRequestParams.model_construct(name=NAME, arguments=given)
     await RemitMiddleware(remit, "desk", **options).on_call_tool(MiddlewareContext(message=message), tool)
 
 

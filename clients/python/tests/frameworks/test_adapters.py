@@ -17,6 +17,8 @@ OF_THE_NEWER_MCP = [
     scripted.openai_agents_protected,
     scripted.pydantic_ai,
     scripted.google_adk,
+    scripted.llama_index,
+    scripted.fastmcp,
 ]
 REPORTING = [] if scripted.OLDER_MCP else OF_THE_NEWER_MCP
 RULES = [
@@ -87,7 +89,8 @@ async def test_records_of_a_result_are_reported(framework, faulty):
         ran,
         records=lambda tool, given, result: {"paid": {"tool": tool, **given, "is_paid": "paid" in str(result)}},
     )
-    sent = json.loads(server.asked[-1].partition(b"\r\n\r\n")[2])
+    asked = (json.loads(each.partition(b"\r\n\r\n")[2]) for each in server.asked)
+    [sent] = (each for each in asked if "status" in each)
     record = {"tool": "refund_create", **scripted.PARAMETERS, "is_paid": True}
     assert (sent, len(ran)) == ({"status": "executed", "records": {"paid": record}}, 1)
 

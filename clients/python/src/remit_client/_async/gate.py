@@ -1,18 +1,15 @@
-"""Judges calls where a framework makes them: the core of adapters whose framework comes back to a call."""
+"""Judges calls where a framework makes them: the core of adapters, also where the framework comes back to a call."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from remit_client._async.enforcement import AsyncEnforcer
-from remit_client.errors import ApprovalPending, NotAllowed
-from remit_client.models import Json
-from remit_client.verdicts import Place, Refused, Run, Verdict, Waits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from remit_client.errors import ApprovalPending, NotAllowed, for_agent
+from remit_client.user_requests import request_of
+from remit_client.verdicts import Framework, Refused, Run, ToolCall, Verdict, Waits
 
 R = TypeVar("R")
 
@@ -20,53 +17,57 @@ R = TypeVar("R")
 class AsyncGate:
     """Judges each call of one agent once, however often the framework comes back to it."""
 
-    def __init__(self, enforcer: AsyncEnforcer) -> None:
+    def __init__(self, enforcer: AsyncEnforcer, framework: Framework, *, user_request: bool = False) -> None:
         self._enforcer = enforcer
+        self._framework = framework
+        self._has_user = user_request
 
-    async def judge(
-        self, tool: str, arguments: Mapping[str, Any], context: Json | None = None, place: Place = None
-    ) -> Verdict:
-        """What to do with the call. Raises RemitError if there is no decision: do not run the tool."""
-        given = copy.deepcopy(dict(arguments))
+    async def judge(self, call: ToolCall) -> Verdict:
+        """What to do with the call. Raises RemitError or NotJson if there is no decision: do not run the tool."""
         try:
-            decision = await self._enforcer.check(tool, given, context, place)
+            given = copy.deepcopy(dict(call.arguments))
+            vouched = {name: value for name, value in call.context.items() if value not in (None, "")}
+            vouched |= request_of(call.turns) if self._has_user else {}
+            decision = await self._enforcer.check(call.tool, given, vouched, call.place)
         except ApprovalPending as pending:
             said = pending.for_agent(), str(pending), pending.approval_id
-            return Waits(pending.tool, *said, pending.decision)
+            return Waits(pending.tool, *said, pending.decision, pending)
         except NotAllowed as refusal:
-            return Refused(refusal.for_agent(), refusal.decision)
-        return Run(given, decision, tool)
+            return Refused(refusal.for_agent(), refusal.decision, refusal)
+        except Exception as error:
+            if not self._framework.goes_on:
+                raise
+            return Refused(for_agent(error), None, error)
+        return Run(given, decision, call.tool, call.resumable)
 
-    async def run(
+    async def answer(
         self,
-        judged: Run,
+        call: ToolCall,
         tool: Callable[[dict[str, Any]], Awaitable[R]],
-        *,
-        pauses: tuple[type[BaseException], ...] = (),
-        has_failed: Callable[[R], bool] = lambda _: False,
-        resumable: Callable[[], bool] = lambda: False,
+        otherwise: Callable[[Refused | Waits], R],
     ) -> R:
-        """What the tool answers to the arguments that were judged; its end is reported as by `ended`.
+        """What the tool answers to the arguments that were judged, as by `run`, or what `otherwise` does instead."""
+        verdict = await self.judge(call)
+        return await self.run(verdict, tool) if isinstance(verdict, Run) else otherwise(verdict)
 
-        pauses: what it raises if it has not ended. has_failed: of an answer. resumable: asked once the tool has ended.
-        """
+    async def run(self, judged: Run, tool: Callable[[dict[str, Any]], Awaitable[R]]) -> R:
+        """What the tool answers to the arguments that were judged; its end is reported as by `ended`."""
         try:
             answer = await tool(judged.arguments)
-        except pauses:
+        except self._framework.pauses:
             raise
         except Exception:  # a cancelled call is not reported: nobody knows how far it got
-            await self.ended(judged, failed=True, resumable=resumable())
+            await self.ended(judged, failed=True)
             raise
-        await self.ended(judged, answer, failed=has_failed(answer), resumable=resumable())
+        await self.ended(judged, answer, failed=self._framework.has_failed(answer))
         return answer
 
-    async def ended(self, run: Run, result: Any = None, *, failed: bool = False, resumable: bool = False) -> None:
-        """The tool has run to its end; report that if `report_outcome` is on, and the records of its result.
-
-        resumable: the framework saves where it stands before the call ends, and could come back to it once more. So the
-        outcome is reported in any case, which ends the call's name: the same leg, sent again, is another call.
+    async def ended(self, run: Run, result: Any = None, *, failed: bool = False) -> None:
+        """The tool has run to its end; report that if `report_outcome` is on, or if the call is `resumable`, and the
+        records of its result.
         """
+        always = run.resumable()
         if failed:
-            await self._enforcer.report(run.decision, "failed", always=resumable)
+            await self._enforcer.report(run.decision, "failed", always=always)
         else:
-            await self._enforcer.executed(run.decision, run.tool, run.arguments, result, always=resumable)
+            await self._enforcer.executed(run.decision, run.tool, run.arguments, result, always=always)
