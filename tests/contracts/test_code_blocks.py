@@ -26,6 +26,7 @@ RUN_BY = {
     "docs/clients/any-framework.md": "clients/python/tests/test_pages.py",
     "docs/clients/claude-code.md": "clients/python/tests/test_pages.py",
     "docs/clients/go.md": "clients/go/page_test.go",
+    "docs/clients/litellm.md": "clients/python/tests/frameworks/test_litellm_gateway.py",
     "docs/clients/mcp.md": "clients/python/tests/frameworks/test_framework_pages.py",
     "docs/clients/python.md": "clients/python/tests/test_pages.py",
     "docs/coming-from-opa-or-cedar.md": "tests/readme/test_pages.py",

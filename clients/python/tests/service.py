@@ -30,7 +30,7 @@ class Service:
         self.log = folder / "service.log"
         self._store = folder / "data/store.sock"
         for _ in range(STARTS):
-            self.url = f"http://127.0.0.1:{_free_port()}"
+            self.url = f"http://127.0.0.1:{free_port()}"
             with self.log.open("w") as log:
                 self.process = subprocess.Popen(
                     [COMMAND, "serve"], env=self._env(folder), stdout=log, stderr=log, start_new_session=True
@@ -76,7 +76,7 @@ class Service:
         self.process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

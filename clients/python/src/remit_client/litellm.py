@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from litellm.proxy._types import UserAPIKeyAuth
 
 ON_CALLS = GuardrailEventHooks.pre_mcp_call
+LISTS = "list_mcp_tools"
+OWN = {"event_hook": ON_CALLS, "default_on": True, "run_in_parallel": False, "scan_raw_request": False}
+"""Whatever the configuration says: for each call, on the arguments that earlier guardrails have left."""
 
 
 class RemitGuardrail(CustomGuardrail):
@@ -30,7 +33,7 @@ class RemitGuardrail(CustomGuardrail):
 
     def __init__(self, remit: Remit | None = None, agent: str | None = None, **options: Any) -> None:
         self._options = {name: options.pop(name) for name in Options.__annotations__.keys() & options.keys()}
-        super().__init__(**{**options, "event_hook": ON_CALLS, "default_on": True})
+        super().__init__(**{**options, **OWN})
         self._remit = AsyncRemit() if remit is None else AsyncRemit.with_settings_of(remit)
         self._agent = agent
 
@@ -43,17 +46,23 @@ class RemitGuardrail(CustomGuardrail):
         user_api_key_dict: UserAPIKeyAuth,
         cache: Any,  # noqa: ARG002 - LiteLLM's
         data: dict[str, Any],
-        call_type: str,  # noqa: ARG002 - LiteLLM's
+        call_type: str,
     ) -> dict[str, Any]:
-        """The request, with the arguments that were judged. Raises GuardrailRaisedException, which the caller reads."""
+        """The request, with the arguments that were judged. Raises GuardrailRaisedException, which the caller reads.
+
+        LiteLLM also asks about each tool that it lists, as about a call without arguments, which is none.
+        """
+        if call_type == LISTS:
+            return data
         agent = self.agent_of(user_api_key_dict)
         if not agent:
             raise _refusal("It was not run: neither the key nor its team has an alias that names an agent.")
-        call = ToolCall(self.tool_of(data), data["mcp_arguments"] or {}, self.context_of(user_api_key_dict))
+        arguments = data.get("modified_arguments") or data["mcp_arguments"] or {}
+        call = ToolCall(self.tool_of(data), arguments, self.context_of(user_api_key_dict))
         verdict = await async_gate(self._remit, agent, Framework(goes_on=True), **self._options).judge(call)
         if not isinstance(verdict, Run):
             raise _refusal(verdict.text) from verdict.cause
-        return {**data, "mcp_arguments": verdict.arguments}
+        return {**data, "modified_arguments": verdict.arguments}
 
     def agent_of(self, key: UserAPIKeyAuth) -> str | None:
         """The agent whose call it is. None: nobody's, so the call does not pass."""

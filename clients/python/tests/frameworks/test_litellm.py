@@ -56,6 +56,16 @@ async def test_a_call_of_nobody_does_not_pass(gateway):
         await gateway(user_id="ann")
 
 
+async def test_what_another_guardrail_has_changed_is_judged_and_passes(faulty):
+    """LiteLLM runs the tool with `modified_arguments`, and without them with what the caller wrote."""
+    service = faulty(answer(200, YES))
+    guardrail = RemitGuardrail(Remit(service.url, KEY, **PATIENT))
+    data = {"mcp_tool_name": "pay", "mcp_arguments": {"amount": 5}, "modified_arguments": {"amount": 6}}
+    passed = await guardrail.async_pre_call_hook(UserAPIKeyAuth(key_alias="a"), None, data, "call_mcp_tool")
+    judged = json.loads(service.asked[0].partition(b"\r\n\r\n")[2])["parameters"]
+    assert judged == passed["modified_arguments"] == {"amount": 6}
+
+
 @pytest.mark.parametrize("off", [{"disable_global_guardrails": True}, {"opted_out_global_guardrails": ["remit"]}])
 async def test_nobody_turns_it_off(gateway, off):
     """Neither the configuration nor a key whose metadata leaves out the gateway's other guardrails."""

@@ -15,7 +15,7 @@ from cases import CASES, YES
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import ElicitResult
-from service import answer
+from service import answer, free_port
 
 from remit_client import calls
 
@@ -331,7 +331,7 @@ def proxied(request, service, asking_key, desk):
     server = None
     target = ["--", sys.executable, str(HERE / "sdk_server.py")]
     if request.param == "url":
-        port = _free_port()
+        port = free_port()
         server = subprocess.Popen([sys.executable, HERE / "sdk_server.py", str(port)], stderr=subprocess.DEVNULL)
         _wait_for(port)
         target = ["--url", f"http://127.0.0.1:{port}/mcp"]
@@ -383,12 +383,6 @@ async def test_a_published_server_works_behind_it(service, asking_key, desk):
         assert {tool.name for tool in (await client.list_tools()).tools} == {"get_current_time", "convert_time"}
         asked = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
         assert "21:00" in (await client.call_tool("convert_time", asked)).content[0].text
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _wait_for(port):
