@@ -12,10 +12,12 @@ from agent_framework import (
     AgentSession,
     BaseChatClient,
     ChatResponse,
+    ChatResponseUpdate,
     Content,
     FunctionInvocationContext,
     FunctionInvocationLayer,
     Message,
+    ResponseStream,
     UserInputRequiredException,
 )
 from agent_framework import tool as framework_tool
@@ -24,6 +26,7 @@ from agents import Model, ModelResponse, Runner, RunState, Usage, function_tool
 from agents.tracing import set_trace_processors
 from driver import NAME, SESSION, THREAD, Driver
 from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps import App
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
@@ -45,7 +48,13 @@ from llama_index.core.base.llms.types import ChatResponse as LlamaResponse
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.llms.mock import MockLLM
 from llama_index.core.tools import FunctionTool
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
 from pydantic import Field, SkipValidation
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import (
@@ -57,7 +66,7 @@ from pydantic_ai import (
     ToolDenied,
 )
 from pydantic_ai import messages as pydantic_messages
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
 from remit_client.agent_framework import RemitMiddleware as RemitFunctionMiddleware
@@ -155,6 +164,13 @@ class LangGraphSync(LangGraph):
         self._keep(self._graph.invoke(given, config))
 
 
+class LangGraphStreamed(LangGraph):
+    async def _go(self, given, config=THREAD):
+        async for _ in self._graph.astream(given, config, stream_mode="messages"):
+            pass
+        self._keep(self._graph.get_state(THREAD).values)
+
+
 class _OpenAIModel(Model):
     def __init__(self, next_calls):
         self._next_calls = next_calls
@@ -174,8 +190,10 @@ class _OpenAIModel(Model):
             ]
         return ModelResponse(output=output, usage=Usage(requests=1), response_id=None)
 
-    def stream_response(self, *args, **kwargs):
-        raise NotImplementedError
+    async def stream_response(self, *args, **kwargs):
+        said = await self.get_response(*args, **kwargs)
+        response = Response.model_construct(id="r", output=said.output, usage=None)
+        yield ResponseCompletedEvent.model_construct(response=response, type="response.completed", sequence_number=0)
 
 
 class OpenAI(Driver):
@@ -230,10 +248,21 @@ class OpenAI(Driver):
         await self.resume(RunState.reject)
 
     async def _go(self, given):
-        said = await Runner.run(self._desk, given)
+        said = await self._run(given)
         self._waiting = said.interruptions
         self._saved = said.to_state().to_string()
         self.said = str(said.final_output)
+
+    async def _run(self, given):
+        return await Runner.run(self._desk, given)
+
+
+class OpenAIStreamed(OpenAI):
+    async def _run(self, given):
+        said = Runner.run_streamed(self._desk, given)
+        async for _ in said.stream_events():
+            pass
+        return said
 
 
 class Pydantic(Driver):
@@ -272,12 +301,20 @@ class Pydantic(Driver):
                 )
             return pydantic_messages.ModelResponse([pydantic_messages.TextPart("done")])
 
+        async def stream(messages, info):
+            for n, part in enumerate(script(messages, info).parts):
+                if isinstance(part, pydantic_messages.TextPart):
+                    yield part.content
+                else:
+                    yield {n: DeltaToolCall(part.tool_name, part.args_as_json_str(), tool_call_id=part.tool_call_id)}
+
         tools = RemitToolset(FunctionToolset([refund_create]), remit, self.agent, defer=True, context=SESSION)
-        return PydanticAgent(FunctionModel(script), toolsets=[tools], output_type=[str, DeferredToolRequests])
+        model = FunctionModel(script, stream_function=stream)
+        return PydanticAgent(model, toolsets=[tools], output_type=[str, DeferredToolRequests])
 
     async def start(self):
         self._before = None
-        self._keep(await self._desk.run("refund"))
+        await self._go("refund")
 
     async def again(self):
         if self._before is None:
@@ -289,7 +326,7 @@ class Pydantic(Driver):
         self._before = self._saved, self._waiting
         history = pydantic_messages.ModelMessagesTypeAdapter.validate_json(self._saved)
         answers = DeferredToolResults(approvals=dict.fromkeys(self._waiting, answer))
-        self._keep(await self._desk.run(message_history=history, deferred_tool_results=answers))
+        await self._go(message_history=history, deferred_tool_results=answers)
 
     async def refuse(self):
         await self.resume(ToolDenied("the user said no"))
@@ -297,19 +334,33 @@ class Pydantic(Driver):
     async def amend(self):
         await self.resume(ToolApproved(override_args={"amount": 60}))
 
-    def _keep(self, said):
+    async def _go(self, prompt=None, **given):
+        said = await self._desk.run(prompt, **given)
+        self._keep(said, said.output)
+
+    def _keep(self, said, output):
         self._saved = said.all_messages_json()
-        waits = said.output.approvals if isinstance(said.output, DeferredToolRequests) else []
+        waits = output.approvals if isinstance(output, DeferredToolRequests) else []
         self._waiting = [each.tool_call_id for each in waits]
         parts = [part for each in said.all_messages() for part in each.parts]
         read = [part for part in parts if isinstance(part, pydantic_messages.ToolReturnPart)]
         self.said = str(read[-1].content) if read else ""
 
 
+class PydanticStreamed(Pydantic):
+    async def _go(self, prompt=None, **given):
+        async with self._desk.run_stream(prompt, **given) as said:
+            self._keep(said, await said.get_output())
+
+
 class _AdkModel(BaseLlm):
     calls: SkipValidation[list]
 
     async def generate_content_async(self, llm_request, stream=False):
+        if stream:
+            yield LlmResponse(
+                content=genai_types.Content(role="model", parts=[genai_types.Part(text="do")]), partial=True
+            )
         contents = llm_request.contents
         texts = [n for n, each in enumerate(contents) if each.role == "user" and any(part.text for part in each.parts)]
         begun = texts[-1] if texts else 0
@@ -324,6 +375,8 @@ class _AdkModel(BaseLlm):
 
 class Adk(Driver):
     """A tool can pause with the framework's confirmation, and so does Remit."""
+
+    CONFIG = RunConfig()
 
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
@@ -380,11 +433,16 @@ class Adk(Driver):
         sent = list(parts)
         self._waiting, self._before = [], (copy.deepcopy(self._sessions), sent)
         said = genai_types.Content(role="user", parts=sent)
-        async for event in self._runner.run_async(user_id="u", session_id="s1", new_message=said):
+        run = self._runner.run_async(user_id="u", session_id="s1", new_message=said, run_config=self.CONFIG)
+        async for event in run:
             calls = event.get_function_calls()
             self._waiting += [each.id for each in calls if each.name == "adk_request_confirmation"]
             for each in event.get_function_responses():
                 self.said = str(each.response)
+
+
+class AdkStreamed(Adk):
+    CONFIG = RunConfig(streaming_mode=StreamingMode.SSE)
 
 
 class FrameworkModel(FunctionInvocationLayer, BaseChatClient):
@@ -395,7 +453,15 @@ class FrameworkModel(FunctionInvocationLayer, BaseChatClient):
         self._calls = calls
 
     def _inner_get_response(self, *, messages, stream, options, **kwargs):
-        return self._answer(messages)
+        if not stream:
+            return self._answer(messages)
+
+        async def updates():
+            for message in (await self._answer(messages)).messages:
+                for content in message.contents:
+                    yield ChatResponseUpdate(role="assistant", contents=[content])
+
+        return ResponseStream(updates(), finalizer=ChatResponse.from_updates)
 
     async def _answer(self, messages):
         begun = max(n for n, each in enumerate(messages) if each.role == "user" and each.text)
@@ -455,11 +521,19 @@ class AgentFramework(Driver):
     async def _go(self, said):
         self._before = self._saved, said
         session = AgentSession.from_dict(json.loads(self._saved))
-        read = await self._desk.run(said, session=session)
+        read = await self._run(said, session=session)
         self._saved = json.dumps(session.to_dict())
         self._waiting = [each.to_dict() for each in read.user_input_requests]
         results = [each for message in read.messages for each in message.contents if each.type == "function_result"]
         self.said = str(results[-1].result) if results else ""
+
+    async def _run(self, said, **given):
+        return await self._desk.run(said, **given)
+
+
+class AgentFrameworkStreamed(AgentFramework):
+    async def _run(self, said, **given):
+        return await self._desk.run(said, stream=True, **given).get_final_response()
 
 
 class LlamaModel(MockLLM):
@@ -514,4 +588,17 @@ class LlamaIndex(Driver):
         self.said = await self._run(self._tool)
 
 
-DRIVERS = [LangGraph, LangGraphSync, OpenAI, Pydantic, Adk, AgentFramework, LlamaIndex]
+DRIVERS = [
+    LangGraph,
+    LangGraphSync,
+    LangGraphStreamed,
+    OpenAI,
+    OpenAIStreamed,
+    Pydantic,
+    PydanticStreamed,
+    Adk,
+    AdkStreamed,
+    AgentFramework,
+    AgentFrameworkStreamed,
+    LlamaIndex,
+]

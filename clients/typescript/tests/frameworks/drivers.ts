@@ -135,8 +135,12 @@ export class LangGraph extends Driver {
   }
 
   async #go(given: unknown, config: object = THREAD) {
-    const { messages } = await this.#graph.invoke(given, config);
+    const { messages } = await this.run(this.#graph, given, config);
     this.said = messages.filter((message: any) => message.getType() === "tool").at(-1)?.text ?? "";
+  }
+
+  protected run(graph: any, given: unknown, config: object): Promise<{ messages: any[] }> {
+    return graph.invoke(given, config);
   }
 
   #agentThat(next: Next, pauses: number, other?: any): any {
@@ -171,6 +175,13 @@ const answerTo = (state: object, answer: unknown) =>
 /** A pause is no outcome: that would end the name. */
 export class LangGraphReporting extends LangGraph {
   protected override readonly options = { reportOutcome: true };
+}
+
+export class LangGraphStreamed extends LangGraph {
+  protected override async run(graph: any, given: unknown, config: object) {
+    for await (const _ of await graph.stream(given, { ...config, streamMode: "values" }));
+    return (await graph.graph.getState(THREAD)).values;
+  }
 }
 
 /**
@@ -224,9 +235,13 @@ export class OpenAI extends Driver {
   }
 
   async #go(given: any) {
-    const ended = await this.#runner().run(this.desk(), given);
+    const ended = await this.run(this.#runner(), given);
     this.#state = ended.state;
-    this.said = JSON.stringify(ended.history.filter(({ type }) => type === "function_call_result").at(-1) ?? "");
+    this.said = JSON.stringify(ended.history.filter(({ type }: any) => type === "function_call_result").at(-1) ?? "");
+  }
+
+  protected run(runner: Runner, given: any): Promise<any> {
+    return runner.run(this.desk(), given);
   }
 
   #runner() {
@@ -240,6 +255,10 @@ export class OpenAI extends Driver {
 
   #agentThat(next: Next, needsApproval: boolean, other?: Agent): Agent {
     const model: any = {
+      async *getStreamedResponse() {
+        const response = await model.getResponse();
+        yield { type: "response_done", response: { id: "r", ...response } };
+      },
       getResponse: async () => {
         const calls = next().map(([callId, amount]) => {
           const item = { type: "function_call", callId, name: NAME, status: "completed" };
@@ -257,6 +276,15 @@ export class OpenAI extends Driver {
     const tool = openAITool({ ...about, parameters: schema, execute, needsApproval, errorFunction: null });
     const options = { context, ...(this.trace ? { trace: this.trace } : {}) };
     return new Agent({ name: "desk", model, tools: [guardOpenAI(this.remit, this.agent, tool, options)] });
+  }
+}
+
+export class OpenAIStreamed extends OpenAI {
+  protected override async run(runner: Runner, given: any) {
+    const said = await runner.run(this.desk(), given, { stream: true });
+    for await (const _ of said);
+    await said.completed;
+    return said;
   }
 }
 
@@ -317,7 +345,7 @@ abstract class AiSdk extends Driver {
 
   async #go() {
     const messages = JSON.parse(JSON.stringify(this.#messages));
-    this.#legs.push({ messages: this.#messages, turn: this.turn });
+    this.#legs.push({ messages: [...this.#messages], turn: this.turn });
     const ended = await this.#generate(this.next, messages, this.pauses > 0, this.delegates);
     this.#messages = JSON.parse(JSON.stringify([...messages, ...(ended.responseMessages ?? ended.response.messages)]));
     this.#waiting = ended.content.filter((part: any) => part.type === "tool-approval-request");
@@ -333,24 +361,40 @@ abstract class AiSdk extends Driver {
     const tool = this.sdk.tool({ inputSchema: z.any(), execute, needsApproval });
     const tools = guardTools(this.remit, this.agent, { [NAME]: tool }, { pause: true, context });
     const stopWhen = (this.sdk.stepCountIs ?? this.sdk.isStepCount)(5);
-    return this.sdk.generateText({ model: modelThat(this.mocks, next), tools, messages, stopWhen });
+    return this.run({ model: modelThat(this.mocks, next), tools, messages, stopWhen });
+  }
+
+  protected run(given: object): Promise<any> {
+    return this.sdk.generateText(given);
   }
 }
 
 export type Made = new (...given: ConstructorParameters<typeof Driver>) => Driver;
-const aiSdks = AI_SDKS.map(([version, sdk, mocks]): [string, Made] => [
-  `AI SDK ${version}`,
-  class extends AiSdk {
-    protected readonly sdk = sdk;
+const aiSdks = AI_SDKS.flatMap(([version, sdk, mocks]): [string, Made][] => {
+  class Version extends AiSdk {
+    protected readonly sdk = sdk as any;
     protected readonly mocks = mocks;
-  },
-]);
+  }
+  class Streamed extends Version {
+    protected override async run(given: object) {
+      const said = this.sdk.streamText({ ...given, onError: () => undefined });
+      await said.consumeStream();
+      const [content, response, responseMessages] = await Promise.all([said.content, said.response, said.responseMessages]);
+      return { content, response, responseMessages };
+    }
+  }
+  return [
+    [`AI SDK ${version}`, Version],
+    [`AI SDK ${version}, streamed`, Streamed],
+  ];
+});
 const isOldest = import.meta.url.includes("/lowest/");
 export const DRIVERS: [name: string, driver: Made][] = [
   ["LangGraph", LangGraph],
   ["LangGraph that reports outcomes", LangGraphReporting],
+  ["LangGraph, streamed", LangGraphStreamed],
   // The oldest version loses the number of the turn when a run is saved.
-  ...(isOldest ? [] : [["OpenAI Agents", OpenAI] as [string, Made]]),
+  ...(isOldest ? [] : ([["OpenAI Agents", OpenAI], ["OpenAI Agents, streamed", OpenAIStreamed]] as [string, Made][])),
   ["OpenAI Agents without a trace", OpenAIUntraced],
   ...aiSdks,
 ];

@@ -49,7 +49,7 @@ export const AI_SDKS = (
 export function modelThat(ofSdk: object, next: () => [id: string, amount: number][]): any {
   const mocks = ofSdk as Record<string, new (options: object) => unknown>;
   const Mock = mocks["MockLanguageModelV4"] ?? mocks["MockLanguageModelV3"]!;
-  return new Mock({
+  const model = new Mock({
     doGenerate: async () => {
       const calls = next().map(([toolCallId, amount]) => ({
         type: "tool-call",
@@ -63,6 +63,7 @@ export function modelThat(ofSdk: object, next: () => [id: string, amount: number
       return { content, finishReason: { unified: kind, raw: kind }, usage, warnings: [] };
     },
   });
+  return streaming(model);
 }
 
 /** The AI SDK's own test model, in the shape of the SDK's major version: calls the tool, then repeats what it read. */
@@ -179,14 +180,14 @@ export const mastra: Framework = async (remit, agent, ran, options) => {
     id: "desk",
     name: "desk",
     instructions: "",
-    model: mastraModel(),
+    model: streaming(aiModel()),
     tools: { [NAME]: tool },
   } as any);
   return (await desk.generate("refund", { maxSteps: 3 })).text;
 };
 
-function mastraModel(): any {
-  const model = aiModel();
+/** The same model, which can also be asked for a stream. */
+function streaming(model: any): any {
   const stream = async (options: unknown) => {
     const { content, finishReason, usage } = await model.doGenerate(options);
     const parts =
