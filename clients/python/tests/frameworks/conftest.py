@@ -18,6 +18,7 @@ IN_BOTH = {
     "test_framework_pages.py",
     "test_histories.py",
     "test_judged_once.py",
+    "test_killed.py",
 }
 NEEDING_AN_OLDER_MCP = {"test_crewai.py", "test_strands.py"}
 collect_ignore = [

@@ -22,10 +22,12 @@ class Driver:
     """CANNOT: by the name of a row, why the framework cannot play it.
 
     COMES_BACK: whether the framework can come back to a call; otherwise it plays only rows that do nothing but start.
+    KEPT: what a program itself must keep, as JSON, so that another process can go on with the run. None: no other can.
     """
 
     CANNOT: ClassVar[dict[str, str]] = {}
     COMES_BACK = True
+    KEPT: ClassVar[tuple[str, ...] | None] = None
 
     def __init__(self, settings, agent, calls, pauses, delegates=False):
         self._settings, self.agent, self.calls = settings, agent, []
@@ -33,6 +35,9 @@ class Driver:
         self.ran, self.said = [], ""
         self.script(calls)
         self.restart()
+
+    def keep_in(self, folder):
+        """From the next restart on, let the framework save there what it saves by itself."""
 
     def script(self, calls):
         """Make this what models call from now on: [id, amount], one list for each answer."""

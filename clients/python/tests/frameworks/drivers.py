@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sqlite3
 from importlib.metadata import version
 from typing import ClassVar
 
@@ -32,6 +33,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner as AdkRunner
 from google.adk.sessions import InMemorySessionService
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types as genai_types
@@ -41,6 +43,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool as langchain_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, interrupt
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
@@ -160,6 +163,11 @@ class LangGraph(Driver):
 
 
 class LangGraphSync(LangGraph):
+    KEPT = ()
+
+    def keep_in(self, folder):
+        self._saved = SqliteSaver(sqlite3.connect(f"{folder}/store", check_same_thread=False))
+
     async def _go(self, given, config=THREAD):
         self._keep(self._graph.invoke(given, config))
 
@@ -199,6 +207,7 @@ class _OpenAIModel(Model):
 class OpenAI(Driver):
     """Its tools cannot pause halfway: they ask before they run, in the same pause as Remit."""
 
+    KEPT = ("_saved", "_turn")
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a tool asks its user at most once, before it runs",
         "other arguments than were approved are another call": "a call that waits is approved or rejected as it is",
@@ -268,6 +277,7 @@ class OpenAIStreamed(OpenAI):
 class Pydantic(Driver):
     """A tool learns that its user has approved the call, but not which of several questions that answers."""
 
+    KEPT = ("_saved", "_waiting")
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
         "two calls of a message that have one id are never one for the limit": "it refuses such a message",
@@ -339,7 +349,7 @@ class Pydantic(Driver):
         self._keep(said, said.output)
 
     def _keep(self, said, output):
-        self._saved = said.all_messages_json()
+        self._saved = said.all_messages_json().decode()
         waits = output.approvals if isinstance(output, DeferredToolRequests) else []
         self._waiting = [each.tool_call_id for each in waits]
         parts = [part for each in said.all_messages() for part in each.parts]
@@ -377,6 +387,7 @@ class Adk(Driver):
     """A tool can pause with the framework's confirmation, and so does Remit."""
 
     CONFIG = RunConfig()
+    KEPT = ("_waiting",)
 
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
@@ -389,6 +400,9 @@ class Adk(Driver):
     def __init__(self, *args):
         self._sessions = InMemorySessionService()
         super().__init__(*args)
+
+    def keep_in(self, folder):
+        self._sessions = SqliteSessionService(f"{folder}/store")
 
     def _make(self, remit):
         other = AgentTool(self._agent_that(0)) if self._delegates else None
@@ -474,6 +488,7 @@ class FrameworkModel(FunctionInvocationLayer, BaseChatClient):
 class AgentFramework(Driver):
     """A tool can pause with an approval request of its own, and so does Remit. The session is saved as JSON."""
 
+    KEPT = ("_saved", "_waiting")
     CANNOT: ClassVar = {
         "an approval lets a call through that then pauses twice": "a yes to Remit's pause is the tool's, too",
         "other arguments than were approved are another call": "an approval runs the call as it was",

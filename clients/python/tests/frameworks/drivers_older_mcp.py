@@ -53,21 +53,29 @@ class StrandsModel(Model):
 
 
 class Strands(Driver):
-    """A tool pauses with interrupts of its own, each of which is answered by its name. Sessions are files."""
+    """A tool pauses with interrupts of its own, each of which is answered by its name. Sessions are files.
 
+    What it does for `invoke_async` is `stream_async`, read to the end.
+    """
+
+    KEPT = ()
     CANNOT: ClassVar = {
         "other arguments than were approved are another call": "a pause is resumed with an answer only",
         "arguments that were edited at the pause are judged": "a pause is resumed with an answer only",
     }
 
     def __init__(self, *args):
-        self._folder = tempfile.TemporaryDirectory()
+        self._temporary = tempfile.TemporaryDirectory()
+        self._folder = Path(self._temporary.name)
         super().__init__(*args)
+
+    def keep_in(self, folder):
+        self._folder = Path(folder)
 
     def _make(self, remit):
         other = self._agent_that(remit, 0) if self._delegates else None
         self._desk = self._agent_that(
-            remit, self._pauses, other, session_manager=FileSessionManager("s1", f"{self._folder.name}/now")
+            remit, self._pauses, other, session_manager=FileSessionManager("s1", str(self._folder / "now"))
         )
 
     def _agent_that(self, remit, pauses, other=None, **keeps):
@@ -99,16 +107,16 @@ class Strands(Driver):
         await self.resume("no")
 
     async def again(self):
-        now = Path(self._folder.name, "now")
+        now = self._folder / "now"
         shutil.rmtree(now)
         self._before.rename(now)
         self.restart()
         await self._go(self._prompt)
 
     async def _go(self, prompt):
-        self._before, self._prompt = Path(self._folder.name, "before"), prompt
+        self._before, self._prompt = self._folder / "before", prompt
         shutil.rmtree(self._before, ignore_errors=True)
-        shutil.copytree(f"{self._folder.name}/now", self._before)
+        shutil.copytree(self._folder / "now", self._before)
         await self._desk.invoke_async(prompt)
         results = [
             block["toolResult"] for each in self._desk.messages for block in each["content"] if "toolResult" in block

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
 import time
 
 from cases import PATIENT
 from driver import NAME
 from scripted import OLDER_MCP
+from service import ROOT
 
 from remit_client import AsyncRemit, calls
 
 DRIVERS = importlib.import_module("drivers_older_mcp" if OLDER_MCP else "drivers").DRIVERS
+ROWS = json.loads((ROOT / "clients/adapters.json").read_text())["rows"]
 SLOT_S, NAMES_MAX = 4 * 3600, 1_000_000
 
 
@@ -54,6 +58,14 @@ class Stage:
         settings, pauses, delegates = (cast.service.url, cast.key.key), row["pauses"], row.get("delegates", False)
         stage.desk = framework(settings, stage._policy.agent_id, row["calls"], pauses, delegates)
         return stage
+
+    async def play(self):
+        """The row, with its steps, and what it says of their end."""
+        for step in self._row["steps"]:
+            await getattr(self if hasattr(self, step) else self.desk, step)()
+        assert (sorted(self.desk.ran), await self.allowed()) == (self._row["ran"], self._row["allowed"])
+        assert re.search(self._row["says"], self.desk.said, re.IGNORECASE), self.desk.said
+        assert await self.pending() == []
 
     async def suspend(self):
         await self._cast.admin.send(calls.update_agent(self.desk.agent, status="suspended"))

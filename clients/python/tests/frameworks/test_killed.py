@@ -1,6 +1,7 @@
-"""A process that is killed while its tool waits for the user: another one goes on with the same call."""
+"""Processes that are killed between the legs of a run: another one goes on with the same call."""
 
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -8,57 +9,49 @@ import sys
 from pathlib import Path
 
 import pytest
-from drivers import NAME
-
-from remit_client import calls
+from stage import DRIVERS, ROWS, Cast, Stage
 
 HERE = Path(__file__).parent
-LEG = """
-import asyncio, json, os, sqlite3, sys
-import drivers
-
-kind, url, key, agent, folder = sys.argv[1:]
-desk = getattr(drivers, kind)((url, key), agent, [[["c1", 40]]], 1)
-if kind == "LangGraphSync":
-    from langgraph.checkpoint.sqlite import SqliteSaver
-    desk._saved = SqliteSaver(sqlite3.connect(folder + "/store", check_same_thread=False))
-if kind == "Adk":
-    from google.adk.sessions.sqlite_session_service import SqliteSessionService
-    desk._sessions = SqliteSessionService(folder + "/store")
-desk.restart()
-path = folder + "/saved"
-
-async def first():
-    await desk.start()
-    text = desk._saved if hasattr(desk, "_saved") else None
-    text = text.decode() if isinstance(text, bytes) else text
-    with open(path, "w") as saved:
-        json.dump([text if isinstance(text, str) else None, vars(desk).get("_waiting")], saved, default=str)
-    os.kill(os.getpid(), 9)
-
-async def second():
-    text, desk._waiting = json.load(open(path))
-    if text is not None:
-        desk._saved = text
-    desk._turn = 1
-    await desk.resume()
-    print(desk.ran, desk.said)
-
-asyncio.run(second() if os.path.exists(path) else first())
-"""
+LEGS = ("start", "resume", "refuse", "amend")
+PLAYED = [row for row in ROWS if "again" not in row["steps"] and sum(step in LEGS for step in row["steps"]) > 1]
+"""What is played again is saved nowhere but in memory."""
 
 
-@pytest.mark.parametrize("kind", ["Adk", "LangGraphSync", "OpenAI", "Pydantic"])
-def test_another_process_goes_on_with_the_call(kind, service, admin, asking_key, tmp_path):
-    """With a limit of one, which the first leg has taken. What was saved is JSON, or the framework's file of SQLite."""
-    agent = admin.send(calls.create_agent("desk")).id
-    limit = {"type": "rate_limit", "tools": [NAME], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
-    admin.send(calls.create_policy(agent, "desk", [{"type": "tool_allowlist", "tools": [NAME]}, limit]))
-    command = [sys.executable, "-c", LEG, kind, service.url, asking_key, agent, tmp_path]
-    env = os.environ | {"PYTHONPATH": str(HERE.parent)}
-    run = functools.partial(subprocess.run, cwd=HERE, env=env, capture_output=True, text=True, timeout=300)
-    legs = [run(command) for _ in range(2)]
-    assert [leg.returncode for leg in legs] == [-signal.SIGKILL, 0], legs[1].stderr
-    assert "[40]" in legs[1].stdout
-    assert "paid" in legs[1].stdout
-    assert len(admin.send(calls.list_audit_logs(agent_id=agent, result="allowed"))) == 1
+class Killed:
+    """A driver whose every leg is played by a process that is killed at its end."""
+
+    def __init__(self, framework, row, folder, program, settings, agent, *_):
+        self.agent, self._program, self._folder = agent, program, folder
+        self._leg = functools.partial(self._play, framework.__name__, settings, row)
+        self.ran, self.said = [], ""
+        for leg in LEGS:
+            setattr(self, leg, functools.partial(self._leg, leg))
+
+    def restart(self):
+        """Every leg begins with what the one before has left behind."""
+
+    async def _play(self, framework, settings, row, leg):
+        asked = framework, settings, self.agent, row, leg, str(self._folder)
+        self._program.stdin.write(json.dumps(asked) + "\n")
+        self._program.stdin.flush()
+        assert int(self._program.stdout.readline()) == -signal.SIGKILL
+        kept = json.loads((self._folder / "kept").read_text())
+        self.ran, self.said = kept["ran"], kept["said"]
+
+
+@pytest.fixture(scope="module")
+def program():
+    command, env = [sys.executable, HERE / "legs.py"], os.environ | {"PYTHONPATH": str(HERE.parent)}
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        yield running
+        running.stdin.close()
+
+
+@pytest.mark.parametrize("row", PLAYED, ids=lambda row: row["name"])
+@pytest.mark.parametrize("framework", [one for one in DRIVERS if "KEPT" in vars(one)], ids=lambda one: one.__name__)
+async def test_another_process_goes_on_with_the_run(framework, row, service, admin, person, program, tmp_path):
+    if row["name"] in framework.CANNOT:
+        pytest.skip(framework.CANNOT[row["name"]])
+    driver = functools.partial(Killed, framework, row, tmp_path, program)
+    stage = await Stage.of(driver, row, Cast(service, admin, person))
+    await stage.play()
