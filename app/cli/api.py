@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
 import click
@@ -22,6 +22,7 @@ from app.settings import SettingsError
 F = TypeVar("F", bound=Callable[..., Any])
 LISTENING = "listening"
 _REFUSED = 400
+_WAITS = 202
 _HINTS = {
     "UNAUTHORIZED": f"run: export {KEY}=$(remit keys create --raw)",
     "SEVERAL_WORKSPACES": "give --workspace",
@@ -66,6 +67,18 @@ class Refused(click.ClickException):
         self.status, self.code, self.details = status, code, details
 
 
+class Waits(click.ClickException):
+    """The application has not made a change of policies: it waits for a second person. The exit code is 3, "no"."""
+
+    exit_code = 3
+
+    def __init__(self, review_id: str) -> None:
+        super().__init__(f"not in force yet: waits for a second person, as /v1/policy-reviews/{review_id}")
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, file=file, err=True)
+
+
 class Api:
     """The API of one workspace. Its transport is opened by the first request."""
 
@@ -96,12 +109,14 @@ class Api:
         """The JSON answer; None if it has no body. Parameters of the query that are None are left out.
 
         body: values, or JSON as bytes, which are sent unchanged.
-        reason: why something is changed, for the trail. Raises Refused, ClickException, AppError.
+        reason: why something is changed, for the trail. Raises Waits, Refused, ClickException, AppError.
         """
         headers = {"if-match": (if_match or "").encode(), "change-reason": reason.encode()}
         given = {name: value for name, value in headers.items() if value}
         with self._answer(method, with_query(path, query), body, given) as answer:
-            text = answer.read()
+            text, waits = answer.read(), answer.status == _WAITS
+        if waits:
+            raise Waits(json.loads(text)["id"])
         return json.loads(text) if text else None
 
     def get(self, path: str, **query: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.api import Api, Refused, on_api
+from app.cli.api import Api, Refused, Waits, on_api
 from app.cli.option_types import Duration
 from app.cli.options import REASON
 from app.cli.output import ANSWER_IS_NO, print_json
@@ -132,7 +132,7 @@ def apply_policies(
     """Make the policies in these files current: each file as a whole or not at all.
 
     All files are read and compared before the first is applied. If an owner's policies change in between, its file and
-    those after it are refused; run `apply` again.
+    those after it are refused; run `apply` again. Exits with 3 if a change waits for a second person.
     """
     from app.cli.policy_sets import Sets
 
@@ -145,9 +145,16 @@ def apply_policies(
 
     sets = Sets(api)
     changed = [_changed_by(sets, each, prune=prune, create=create_agents) for each in files]
+    waiting: list[str] = []
     for file_change in changed:
-        _apply(sets, file_change, prune=prune, source=source, reason=reason)
+        try:
+            _apply(sets, file_change, prune=prune, source=source, reason=reason)
+        except Waits as waits:
+            waiting.append(f"{file_change.read.path}: {waits.message}")
     _print(changed, form, None)
+    for line in waiting:
+        click.echo(line, err=True)
+    _end(bool(waiting), None, None)
 
 
 def _preview(
@@ -286,6 +293,8 @@ def _apply(sets: "Sets", file_change: "FileChange", *, prune: bool, source: str 
         if file_change.difference.is_any:
             warnings = sets.put(owner, list(file.policies), held.version, prune=prune, source=source, reason=reason)
             print_warnings(each for each in warnings if each["code"] == MANAGED_ELSEWHERE)
+    except Waits:
+        raise
     except Refused as refused:
         if refused.code != "VERSION_CONFLICT":
             raise click.ClickException(f"{path}: {refused.message}. This file was not applied") from None
