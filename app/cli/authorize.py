@@ -18,7 +18,10 @@ from app.model.ids import uuid_of
 from app.model.outcomes import CallStatus
 
 _WIDTH = len("escalated")
-_HINT = "this key may not look up names: give the agent's id or alias, which `remit agents list` shows"
+_HINT = (
+    "this key may not look up names: give the agent's id, which `remit agents list` shows, or an alias: "
+    "`remit agents update NAME --alias ALIAS`"
+)
 CONTEXT = click.option(
     "--context",
     "context",

@@ -104,9 +104,13 @@ def _lines(proposal: "Proposal") -> "Iterator[str]":
         denied = _or_none(proposal.unseen.denied)
         yield f"Users it has not seen (5 folds): {share:.1f} % of calls would ask, {denied} denied."
     replay, hostile = proposal.replay, proposal.hostile
+    varied = (
+        f" Hostile variations of these calls, {hostile.kinds} kinds, {hostile.calls}: "
+        f"{_or_none(hostile.allowed, 'passes', 'pass')}."
+    )
     yield (
-        f"Replayed: {replay.allowed} allowed, {replay.escalated} asked, {replay.denied} denied. Hostile variations of "
-        f"these calls, {hostile.kinds} kinds, {hostile.calls}: {_or_none(hostile.allowed, 'passes', 'pass')}."
+        f"Replayed: {replay.allowed} allowed, {replay.escalated} asked, {replay.denied} denied."
+        f"{varied if hostile.calls else ''}"
     )
     yield from (f"  passes: {each.tool}, {each.kind}: {each.parameters}" for each in hostile.examples)
     yield from (f"Warning: {each}" for each in proposal.warnings)

@@ -88,7 +88,11 @@ def proposal_of(
         hostile=_hostile(found),
         tests=list(_tests(proposed, found)) if changes is None else [],
         never=list(_claims(catalog)) if changes is None else [],
-        warnings=[*warnings, *_warnings(proposed, catalog, seen), *(_left_out(current) if changes is None else ())],
+        warnings=[
+            *warnings,
+            *_warnings(proposed, catalog, seen, is_changed=changes is not None),
+            *(_left_out(current) if changes is None else ()),
+        ],
         changes=changes,
     )
 
@@ -207,13 +211,17 @@ def _tests(proposed: Proposed, found: Tried) -> Iterator[dict[str, Any]]:
         yield test
 
 
-def _warnings(proposed: Proposed, catalog: Mapping[str, KnownTool], seen: Observations) -> Iterator[str]:
+def _warnings(
+    proposed: Proposed, catalog: Mapping[str, KnownTool], seen: Observations, *, is_changed: bool
+) -> Iterator[str]:
+    """Yield what to know beside the policies. is_changed: they are the agent's own, with some changes."""
     unmarked = [tool for tool, known in sorted(catalog.items()) if known.consequence is None]
+    ask, are_denied = (", so no change allows more",) * 2 if is_changed else (" and will ask", ", and will be denied")
     if unmarked:
-        yield f"{_many(unmarked, 'is not marked', 'are not marked')} and will ask: {_listed(unmarked)}"
+        yield f"{_many(unmarked, 'is not marked', 'are not marked')}{ask}: {_listed(unmarked)}"
     if proposed.unknown:
-        unknown, why = proposed.unknown, "not in the catalogue, or named as a pattern of tools is, and will be denied"
-        yield f"{_many(unknown, 'is', 'are')} {why}: {_listed(unknown)}"
+        unknown, why = proposed.unknown, "not in the catalogue, or named as a pattern of tools is"
+        yield f"{_many(unknown, 'is', 'are')} {why}{are_denied}: {_listed(unknown)}"
     unnamed = sum(not call.unit for call in seen.calls)
     if unnamed:
         yield f"{unnamed} calls name neither `context.user` nor `context.session`; they count as one user's"

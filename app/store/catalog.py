@@ -128,7 +128,7 @@ class Catalog:
         def make(state: CatalogState, now_ms: int) -> CatalogChange:
             _require_tag(state, if_match)
             if unknown := next((name for name in marks if name not in state.tools), None):
-                raise ToolNotFound(f'The catalogue has no tool "{unknown}"')
+                raise ToolNotFound(f'The catalogue has no tool "{unknown}": import it before you mark it')
             return marked(state.tools, marks, now_ms)
 
         return await self._change(workspace_id, make, by)

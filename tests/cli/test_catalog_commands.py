@@ -54,7 +54,10 @@ def test_a_person_marks_tools(remit, tenant):
     nothing = remit("catalog", "mark", "a/b")
     assert (nothing.returncode, "--consequence, --foreign or --not-foreign" in nothing.stderr) == (2, True)
     unknown = remit("catalog", "mark", "a/b", "none.such", "--foreign")
-    assert (unknown.returncode, unknown.stderr) == (1, 'Error: The catalogue has no tool "none.such"\n')
+    assert (unknown.returncode, unknown.stderr) == (
+        1,
+        'Error: The catalogue has no tool "none.such": import it before you mark it\n',
+    )
     changed = remit("catalog", "import", "-", stdin='{"tools": [{"name": "a/b", "description": "Another."}]}')
     assert changed.stdout == "changed  a/b\nunmarked a/b\nThe catalogue has 2 tools\n"
     assert tenant.reader.get("/v1/catalog/tool/a%2Fb").json()["foreign"] is None

@@ -424,7 +424,7 @@ def test_a_call_names_its_agent_as_every_other_command_does(remit, replica, work
     made = remit("key", "create", "--scope", "authorize", "--raw", "--workspace", workspace["name"])
     asked = remit("authorize", name, "x", **service | {"REMIT_API_KEY": made.stdout.strip()})
     assert asked.returncode == 1
-    assert "this key may not look up names: give the agent's id or alias" in asked.stderr
+    assert "this key may not look up names: give the agent's id, which" in asked.stderr
 
 
 def test_a_file_that_cannot_be_written_is_a_sentence_and_no_traceback(remit, replica, workspace):

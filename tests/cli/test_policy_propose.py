@@ -116,6 +116,17 @@ def test_in_shadow_nothing_changes_and_every_difference_is_counted(remit, tenant
     assert sorted(would) == [("orders.delete", "denied"), ("orders.pay", "escalated")]
 
 
+def test_an_agents_own_policies_stay_if_nothing_asks_for_a_change(remit, tenant, tmp_path):
+    """Then nothing is varied, and nothing said of variations."""
+    own = {"agent": "desk", "policies": [{"name": "own", "rules": [{"type": "tool_grant", "tools": ["orders.read"]}]}]}
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/desk.yaml").write_text(yaml.safe_dump(own))
+    remit("policy", "apply", "own", "--prune")
+    said = remit("policy", "propose", "desk")
+    assert "Its policies need no change" in said
+    assert "Replayed: 5 allowed, 0 asked, 10 denied.\n" in said
+
+
 def test_a_rule_lists_the_calls_that_made_it(remit):
     """By its path, or by its tool."""
     said = remit("policy", "propose", "desk", "--explain", "orders.change")

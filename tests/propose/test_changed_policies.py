@@ -26,13 +26,13 @@ CURRENT = [
 ]
 
 
-def proposed(calls, current=CURRENT, *, days=100, since_ms=0, refused=()):
+def proposed(calls, current=CURRENT, *, days=100, since_ms=0, refused=(), catalog=CATALOG):
     task = ProposeTask(
         workspace_id="", agent_id="", from_ms=START_MS, to_ms=START_MS + days * DAY_MS,
         wanted=ProposalFilter(), reads=Reads.SEEN,
     )  # fmt: skip
     seen = Observations(calls=calls, called=frozenset(call.tool for call in calls), refused=list(refused))
-    return proposal_of(task, seen, CATALOG, (), current, since_ms, compare_meaning)
+    return proposal_of(task, seen, catalog, (), current, since_ms, compare_meaning)
 
 
 def approved(tool, users):
@@ -100,6 +100,16 @@ def test_policies_that_grant_a_pattern_of_tools_are_made_anew(tools):
     found = proposed(READS, current)
     assert found.changes is None
     assert found.policies[0] == {"name": "Reading", "rules": [{"type": "tool_grant", "tools": ["read"]}]}
+
+
+def test_a_warning_says_what_changes_do_not_do():
+    """Tools that nobody has marked, or that the catalogue lacks, are as before: these neither ask nor are denied."""
+    catalog = CATALOG | {"old": KnownTool()}
+    found = proposed([*READS, observed("new", {}, "u", number=101)], days=10, catalog=catalog)
+    assert found.warnings == [
+        "1 tool is not marked, so no change allows more: old",
+        "1 tool is not in the catalogue, or named as a pattern of tools is, so no change allows more: new",
+    ]
 
 
 def test_the_changes_that_were_applied_are_not_proposed_again():
