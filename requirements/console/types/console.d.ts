@@ -33,6 +33,8 @@ declare global {
   type Approval = Loose<Omit<Schemas["Approval"], "status">, "parameters" | "context"> & {
     status: Schemas["Approval"]["status"] | "ended";
   };
+  type Review = Schemas["PolicyReviewView"];
+  type WholeReview = Schemas["WholePolicyReviewView"];
   type Summary = Schemas["ApprovalSummary"];
   type Agent = Schemas["AgentView"];
   type Policy = Loose<Schemas["PolicyView"], "rules">;

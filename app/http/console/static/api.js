@@ -17,6 +17,15 @@ export class Refused extends Error {
   }
 }
 
+/** The change was asked for and not made: it waits for a second person. */
+export class Waits extends Error {
+  /** @param {Review} review */
+  constructor(review) {
+    super("It waits for a second person");
+    this.review = review;
+  }
+}
+
 /** Why data may be old, "" while all is well. */
 export const trouble = signal("");
 const UNREACHABLE = "This page cannot reach Remit";
@@ -86,7 +95,8 @@ export async function refusal(response) {
   return new Refused(response.status, problem, response.headers);
 }
 
-/** Send a request. Reads wait for a sign-in and for Retry-After; writes are never repeated.
+/** Send a request. Reads wait for a sign-in and for Retry-After; writes are never repeated. Raises Refused, or Waits if what
+ * was asked for is not done yet.
  * @param {string} method @param {string} path @param {AskOptions} [options] @returns {Promise<Answer>} */
 export async function ask(method, path, options = {}) {
   const reads = method === "GET";
@@ -104,8 +114,10 @@ export async function ask(method, path, options = {}) {
       trouble.value = "";
       const { headers } = response;
       const text = await response.text();
+      const data = !text ? null : headers.get("Content-Type")?.startsWith("text/plain") ? text : parse(text);
+      if (response.status === 202) throw new Waits(data);
       return {
-        data: !text ? null : headers.get("Content-Type")?.startsWith("text/plain") ? text : parse(text),
+        data,
         etag: (headers.get("ETag") ?? "").replaceAll('"', ""),
         next: headers.get("X-Next-Cursor") ?? "",
         floor: headers.get("X-Audit-Floor") ?? "",

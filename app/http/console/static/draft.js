@@ -50,6 +50,12 @@ export const written = (policy) =>
       .map(([name]) => [name, policy[name]]),
   );
 
+/** All policies of an owner, as they are sent, with a draft in place of the one with its id. @param {Policy[]} own @param {any} draft */
+export const together = (own, draft) => [
+  ...own.filter((each) => each.id !== draft.id).map((each) => ({ ...written(each), id: each.id })),
+  draft,
+];
+
 /** The value that each field has which an author leaves out. */
 export const unwritten = () =>
   Object.fromEntries(

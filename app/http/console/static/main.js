@@ -9,7 +9,7 @@ import { go, HOME, parts, place, to } from "./url.js";
 import { computed, html, render, signal, useEffect } from "./vendor/preact.js";
 
 /** @typedef {{path: string, name: string, key: string, scopes: string[], apart?: boolean}} Entry */
-/** The screens in the order of the menu: a session sees those that one of its scopes opens.
+/** The screens in the order of the menu: a session sees those that one of its scopes opens. To one without a key, only links lead.
  * @type {Entry[]} */
 const SCREENS = [
   { path: "", name: "Overview", key: "o", scopes: ["read", "audit", "policies"] },
@@ -24,6 +24,7 @@ const SCREENS = [
   { path: "people", name: "People", key: "e", scopes: ["admin"] },
   { path: "log", name: "Log", key: "l", scopes: ["read", "audit"], apart: true },
   { path: "changes", name: "Changes", key: "c", scopes: ["admin", "audit"] },
+  { path: "reviews", name: "Policies", key: "", scopes: ["read", "policies"] },
 ];
 
 const form = () => import("./sign_in.js");
@@ -65,8 +66,9 @@ function Shell() {
     return html`<main><h1 class="sr">Remit</h1><p class="sr" role="status">Loading</p><${Trouble} next="This page tries again by itself." /></main>`;
   if (!session.value) return html`<main class="door"><${Later} load=${form} name="SignIn" /></main>`;
   const [first = "", second] = parts.value;
-  const screens = allowedScreens();
-  const here = screens.find((each) => each.path === first) ?? (first === "" ? screens[0] : undefined);
+  const allowed = allowedScreens();
+  const screens = allowed.filter((each) => each.key);
+  const here = allowed.find((each) => each.path === first) ?? (first === "" ? screens[0] : undefined);
   return html`<div class="shell">
     <a class="skip" href="#screen">Skip to the screen</a>
     <nav class="menu" aria-label="Screens">
@@ -74,7 +76,7 @@ function Shell() {
         <span class="workspace" title="Workspace">${session.value.workspace}</span></a>
       <ul>${screens.map(
         (each) => html`<li class=${each.apart ? "apart" : ""} key=${each.path}>
-        <a href=${to(each.path)} aria-current=${each === here ? "page" : undefined}>
+        <a href=${to(each.path)} aria-current=${each.name === here?.name ? "page" : undefined}>
           <${Icon} name=${each.path || "overview"} />${each.name}
           ${each.path === "approvals" && pendingCount.value > 0 && html`<span class="badge" aria-label="${pendingCount.value} wait">${pendingCount.value}</span>`}
         </a></li>`,

@@ -14,6 +14,7 @@ function linkOf(change) {
     agent: `agents/${change.resourceId}`,
     policy: `policies/${change.resourceId}`,
     webhook: "webhooks",
+    policy_review: `reviews/${change.resourceId}`,
     api_key: "keys",
     catalog: "catalog",
   });
@@ -41,6 +42,7 @@ function One({ change }) {
     <p><b><${Text} value=${change.actorName} /></b>${change.via && ` (${change.via})`} ${done(change)} ${link ? html`<a href=${link}><${Text} value=${name} /></a>` : html`<b><${Text} value=${name} /></b>`}
       ${change.tripped && html` <${Pill} is="suspended" word="by a breaker" />`} <span class="muted"><${Time} at=${change.timestamp} /></span></p>
     ${change.reason && html`<p class="quote"><${Text} value=${change.reason} /></p>`}
+    ${change.approvedBy && html`<p class="small">Approved by <b><${Text} value=${change.approvedBy.name} /></b>${change.approvedBy.via && ` (${change.approvedBy.via})`}</p>`}
     <p class="small muted">${rows.length > 0 && html`${rows.slice(0, 4).map((row) => html`<${Tag}>${row.path}<//> `)}${rows.length > 4 ? `and ${rows.length - 4} more ` : ""}`}
       <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} what ${change.kind === "created" ? "was created" : change.kind === "deleted" ? "was deleted" : "differs"}</button> · <a href=${around}>decisions around it</a></p>
     ${open && (change.resourceType === "policy" ? html`<${Later} load=${() => import("./policy_diff.js")} name="PolicyDiff" before=${change.before} after=${change.after} />` : html`<${Diff} before=${change.before} after=${change.after} leave=${change.kind === "updated" ? QUIET : []} />`)}</div></li>`;

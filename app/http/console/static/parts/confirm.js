@@ -1,5 +1,6 @@
 // Asks before something happens: says what will, takes a reason, and for final things the name.
 import "../styles.js";
+import { Waits } from "../api.js";
 import { html, useState } from "../vendor/preact.js";
 import { Problem } from "./loading.js";
 import { useModal } from "./modal.js";
@@ -47,7 +48,7 @@ export function Confirm({ title, children, button, act, close, reason = "wanted"
         <input value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /></label>`
       }
       <${Problem} error=${error} />
-      <div class="buttons"><button type="button" autofocus=${danger && reason === "wanted"} onClick=${close}>Cancel</button>
-        <button class=${danger ? "danger" : "primary"} disabled=${!ready || busy}>${button}</button></div>
+      <div class="buttons"><button type="button" autofocus=${danger && reason === "wanted"} onClick=${close}>${error instanceof Waits ? "Close" : "Cancel"}</button>
+        ${!(error instanceof Waits) && html`<button class=${danger ? "danger" : "primary"} disabled=${!ready || busy}>${button}</button>`}</div>
     </form></dialog>`;
 }

@@ -1,6 +1,7 @@
 // What is shown in place of data and of parts: not yet, nothing, or why not.
-import { Refused } from "../api.js";
+import { Refused, Waits } from "../api.js";
 import { Icon } from "../icons.js";
+import { to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Text } from "./text.js";
 
@@ -26,6 +27,8 @@ export function Later({ load, name, instead = null, waits = false, ...props }) {
 /** What went wrong, in a sentence; what support needs to find it follows. @param {{error: unknown, retry?: () => void}} props */
 export function Problem({ error, retry }) {
   if (!error) return null;
+  if (error instanceof Waits)
+    return html`<div class="note calm" role="status"><p><b>It waits for a second person.</b> Nothing is changed yet. <a href=${to(`reviews/${error.review.id}`)}>Show what waits</a></p></div>`;
   const message = error instanceof Error ? error.message : String(error);
   return html`<div class="problem" role="alert"><${Icon} name="alert" /><div><p><b><${Text} value=${message} /></b></p>
     ${error instanceof Refused && html`<${Later} load=${() => import("./problem.js")} name="Details" refused=${error} key=${error} instead=${error.code} />`}

@@ -1,7 +1,6 @@
 // What policies mean for calls: what a draft would answer otherwise, and what an agent can ever do.
 import "../styles.js";
 import { ask, get } from "../api.js";
-import { written } from "../draft.js";
 import { write } from "../exact.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Problem, Skeleton } from "./loading.js";
@@ -13,27 +12,34 @@ import { Pill, Tag, Text, Time } from "./text.js";
 /** @typedef {{flips: PolicyFlip[], limits: PolicyFlip[], tools: number, classes: number, tried: number, complete: boolean, because: {tool: string, reason: string}[]}} Comparison */
 
 const MOST = 6;
+/** How often a comparison that has no room yet is tried again. */
+const PATIENCE = 5;
 
-/** The calls that a draft would answer otherwise, if it were enforced. replaced: the id of the policy in whose place it stands.
- * own: all policies of the owner.
- * @param {{owner: {agentId: string | null, group: string | null}, draft: any, replaced: string, own: Policy[]}} props */
-export function Meaning({ owner, draft, replaced, own }) {
+/** The calls that would be answered otherwise. after: all policies that the owner would have. answered: told once that is known,
+ * with the error if it is not.
+ * @param {{owner: {agentId: string | null, group: string | null}, after: any[], answered?: (error?: unknown) => void}} props */
+export function Meaning({ owner, after, answered }) {
   const [state, setState] = useState(/** @type {{found?: Comparison, error?: unknown}} */ ({}));
-  const compare = () => {
+  const compare = (tries = 0) => {
     setState({});
-    const after = [
-      ...own.filter((each) => each.id !== replaced).map((each) => ({ ...written(each), id: each.id })),
-      { ...draft, mode: "enforce" },
-    ];
     ask("POST", "/v1/policies/compare", {
       body: { ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }), after },
     }).then(
-      ({ data }) => setState({ found: data }),
-      (error) => setState({ error }),
+      ({ data }) => {
+        setState({ found: data });
+        answered?.();
+      },
+      (error) => {
+        // Another comparison of this session still runs, such as that of a dialog that was left.
+        if (error.status === 429 && tries < PATIENCE)
+          return setTimeout(() => compare(tries + 1), 1000 * error.retryAfter || 1000);
+        setState({ error });
+        answered?.(error);
+      },
     );
   };
-  useEffect(compare, []);
-  if (state.error) return html`<${Problem} error=${state.error} retry=${compare} />`;
+  useEffect(() => compare(), []);
+  if (state.error) return html`<${Problem} error=${state.error} retry=${() => compare()} />`;
   if (!state.found) return html`<section class="stack meaning"><h3>In meaning</h3><${Skeleton} rows=${2} /></section>`;
   const { flips, limits, complete, because, tried } = state.found;
   const all = [...flips, ...limits];

@@ -1,6 +1,6 @@
 // Saving a policy: what changes, what is warned about, a reason, and the choice to try it as a shadow first.
-import { ask, Refused } from "../api.js";
-import { keepUnsaved, unwritten, written } from "../draft.js";
+import { ask, Refused, Waits } from "../api.js";
+import { keepUnsaved, together, unwritten, written } from "../draft.js";
 import { policies } from "../names.js";
 import { can } from "../session.js";
 import { kept } from "../test_cases.js";
@@ -25,6 +25,7 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   const [replaying, setReplaying] = useState(false);
   const before = policy ? written(policy) : {};
   const after = written({ ...draft, mode });
+  const enforced = together(others, { ...draft, mode: "enforce", ...(policy && { id: policy.id }) });
   const save = async (/** @type {string} */ reason) => {
     const body = { ...draft, mode };
     try {
@@ -52,6 +53,11 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
       close();
       done();
     } catch (error) {
+      if (error instanceof Waits) {
+        keepUnsaved(policy?.id, 0, null);
+        go(to(`reviews/${error.review.id}`));
+        return;
+      }
       if (!policy || !(error instanceof Refused) || error.status !== 412) throw error;
       close();
       done(); // the page says who saved meanwhile
@@ -59,14 +65,14 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   };
   return html`<${Confirm} title=${policy ? "Save a new version" : "Create the policy"} button=${mode === "shadow" ? "Save as shadow" : "Save"} reason=${policy ? "needed" : "wanted"} close=${close} act=${save}>
     <${PolicyDiff} before=${before} after=${after} />
-    <${Later} load=${() => import("./meaning.js")} name="Meaning" owner=${owner} draft=${{ ...draft, ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${others} />
+    <${Later} load=${() => import("./meaning.js")} name="Meaning" owner=${owner} after=${enforced} />
     ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
     ${owner.agentId && kept(owner.agentId).trim() && html`<${Later} load=${() => import("./policy_tests.js")} name="TestsInShort" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} />`}
     ${
       owner.agentId &&
       can("read", "audit") &&
       (replaying
-        ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${others} />`
+        ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} set=${enforced} about="The calls of this time, with the policy as it is here." />`
         : html`<p><button type="button" class="link" onClick=${() => setReplaying(true)}>What would it have changed lately?</button></p>`)
     }
     ${

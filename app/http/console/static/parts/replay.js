@@ -1,6 +1,5 @@
 // The calls of a span of time under a draft: which answers would flip, with samples; what cannot be judged is counted.
 import { linesOf, refusal, sent } from "../api.js";
-import { written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { to } from "../url.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
@@ -29,8 +28,9 @@ async function* streamed(path, body, signal) {
   for await (const line of linesOf(response)) if (line) yield parse(line);
 }
 
-/** @param {{agent: string, draft: any, replaced: string, own: Policy[]}} props */
-export function Replay({ agent, draft, replaced, own }) {
+/** set: all policies that the agent would have of its own, null for those of each call's time. about: what they are.
+ * @param {{agent: string, set: any[] | null, about?: string}} props */
+export function Replay({ agent, set, about }) {
   const [days, setDays] = useState(7);
   const [state, setState] = useState(
     /** @type {{running: boolean, of?: string, progress?: any, flips: any[], report?: any, error?: unknown}} */ ({
@@ -40,16 +40,11 @@ export function Replay({ agent, draft, replaced, own }) {
   );
   const stop = useRef(new AbortController());
   useEffect(() => () => stop.current.abort(), []);
-  const asked = write([agent, days, draft, replaced], 0);
+  const asked = write([agent, days, set], 0);
   const body = () => ({
     agent_id: agent,
     from: new Date(Date.now() - days * 86_400_000).toISOString(),
-    ...(draft && {
-      policies: [
-        ...own.filter((each) => each.id !== replaced).map((each) => ({ ...written(each), id: each.id })),
-        draft,
-      ],
-    }),
+    ...(set && { policies: set }),
   });
   const run = async () => {
     stop.current = new AbortController();
@@ -72,7 +67,7 @@ export function Replay({ agent, draft, replaced, own }) {
   const { report, progress } = state;
   return html`<div class="card stack"><div class="chips">${DAYS.map(([count, words]) => html`<button type="button" class="chip" aria-pressed=${count === days} onClick=${() => setDays(Number(count))}>${words}</button>`)}<span class="spring"></span>
       ${state.running && html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>`}<button type="button" class="primary" disabled=${state.running} onClick=${run}>Replay</button></div>
-    <p class="small muted">${draft ? (replaced ? "The draft replaces the chosen policy." : "The draft is added to the agent's own policies.") : "Without a draft, each call is judged again by the policies of its time, so no answer should change."}</p>
+    <p class="small muted">${set ? about : "Without a draft, each call is judged again by the policies of its time, so no answer should change."}</p>
     ${state.running && html`<p role="status">${progress ? html`${Number(progress.done).toLocaleString("en")} of ${Number(progress.of).toLocaleString("en")} <progress max=${Number(progress.of)} value=${Number(progress.done)} aria-label="Replayed"></progress>` : "Starting…"}</p>`}
     ${state.of !== undefined && state.of !== asked && html`<p class="note calm">Something has changed since these calls were replayed.</p>`}<${Problem} error=${state.error} /></div>
     ${

@@ -105,7 +105,7 @@ function Shadows() {
       : !shadows.length
         ? html`<p class="muted">None is being tried.</p>`
         : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")} ${total === 1 ? "result" : "results"}` : "changes nothing"}</span></li>`)}</ul>`
-  }</section>`;
+  }<${Later} load=${() => import("../parts/waiting_reviews.js")} name="ReviewsCount" waits /></section>`;
 }
 
 function Inactive() {

@@ -2,7 +2,7 @@
 import "../styles.js";
 import { Icon } from "../icons.js";
 import { AgentName, agents, policies } from "../names.js";
-import { Empty, Problem, Skeleton } from "../parts/loading.js";
+import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { rulesInWords } from "../parts/rule_words.js";
 import { Stops } from "../parts/stops.js";
 import { ordered } from "../parts/table.js";
@@ -44,7 +44,7 @@ export function Screen() {
   const sorted = [...owners].sort(([a], [b]) => order(a) - order(b));
   const why = lacks("policies");
   return html`<div class="page"><div class="head"><h1>Policies</h1><span class="spring"></span>${why ? html`<button type="button" class="primary" disabled title=${why}>New policy</button>` : html`<a class="button primary-link" href=${to("policies/new")}><${Icon} name="plus" />New policy</a>`}</div>
-    <${Stops} />
+    <${Stops} /><${Later} load=${() => import("../parts/waiting_reviews.js")} name="ReviewsList" waits />
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, owner, tool or rule" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />${sorts}</div>
     ${!shown.length && html`<${Empty} icon="policies" title=${text ? "Nothing matches" : "No policy yet"}><p>${text ? "" : "Without a policy every call is denied. The first one allows some tools for one agent."}</p><//>`}
     ${sorted.map(

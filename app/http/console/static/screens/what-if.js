@@ -1,7 +1,7 @@
 // What if: one call, or the calls of the last week, under a draft that is not stored.
 import "../styles.js";
 import { get } from "../api.js";
-import { keepUnsaved, NEW, readSchema, unsaved, useDraft, written } from "../draft.js";
+import { keepUnsaved, NEW, readSchema, together, unsaved, useDraft, written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { governing } from "../governing.js";
 import { agents, policies } from "../names.js";
@@ -94,7 +94,17 @@ function Page({ entry, schema, drafting, setDrafting }) {
         <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`
       }</section>
     <section class="stack"><nav class="tabs" aria-label="What is tried">${tabs.map(([name, words]) => html`<a href=${`${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} aria-current=${tab === name ? "page" : undefined}>${words}</a>`)}</nav>
-      ${tab === "call" ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />` : html`<${Replay} agent=${agent} draft=${entryOf} replaced=${replaced} own=${governs.filter((each) => each.agentId === agent)} />`}</section></div></div>`;
+      ${
+        tab === "call"
+          ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />`
+          : html`<${Replay} agent=${agent} set=${
+              entryOf &&
+              together(
+                governs.filter((each) => each.agentId === agent),
+                entryOf,
+              )
+            } about=${replaced ? "The draft replaces the chosen policy." : "The draft is added to the agent's own policies."} />`
+      }</section></div></div>`;
 }
 
 /** @param {{agent: string, entry: Entry | null, draft: any}} props */

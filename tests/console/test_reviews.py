@@ -1,0 +1,160 @@
+"""Changes of policies that wait for a second person: asked for, shown with what they mean, and decided."""
+
+import pytest
+from servers import Replica
+from tenants import Tenant
+
+from app.model.api_keys import Scope
+from app.model.ids import Ids
+from tests.console.browsing import settle, until
+from tests.support import parts
+from tests.support.actors import BY
+
+pytestmark = pytest.mark.slow
+
+SHADOW = {"name": "Tried", "mode": "shadow", "rules": [{"type": "tool_grant", "tools": ["order.delete"]}]}
+
+
+@pytest.fixture(scope="module")
+def tenant(store):
+    """A workspace in which changes of policies wait for a second person."""
+    running = Replica(store.url, REMIT_REVIEW="policies", REMIT_SECRET="console " * 5, REMIT_COMPACT="false")
+    made = Tenant(store.url, running)
+    yield made
+    made.close()
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def bob_key(tenant):
+    """The key of a second person, whom nobody here has made."""
+
+    async def make(store):
+        scopes = (Scope.POLICIES, Scope.AUDIT)
+        return (await parts.api_keys(store, Ids()).create(tenant.id, "bob", scopes, by=BY))[1]
+
+    return tenant.in_store(make)
+
+
+@pytest.fixture
+def visit(browsing, tenant):
+    """Opens a visitor with this key, who must have done nothing forbidden at the end."""
+    opened = []
+
+    def visit(key):
+        opened.append(browsing.visit(tenant.replica.base_url, key))
+        return opened[-1]
+
+    yield visit
+    faults = [fault for visitor in opened for fault in visitor.faults]
+    for visitor in opened:
+        visitor.close()
+    assert faults == []
+
+
+def asked(tenant, agent, name, tools):
+    """The review of a new policy."""
+    body = {"agent_id": agent, "name": name, "rules": [{"type": "tool_grant", "tools": tools}]}
+    answer = tenant.admin.post("/v1/policies", json=body, headers={"Change-Reason": "asked by sales"})
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+def test_a_policy_waits_for_a_second_person_who_sees_what_it_means(visit, tenant, bob_key):
+    """Who asked can only withdraw it. Approve works once the comparison has answered, and moves nothing."""
+    agent = tenant.new_agent(name="Shop bot", alias="shop-bot")["id"]
+    ann, bob = visit(tenant.admin_key), visit(bob_key)
+    page = ann.open("/console/policies/new?agent=shop-bot", "New policy")
+    page.get_by_label("Name", exact=True).fill("Read orders")
+    page.get_by_label("Tools", exact=True).fill("order.read")
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    page.get_by_role("heading", name="Change of policies", level=1).wait_for()
+    page.get_by_text("Waits for a second person until").wait_for()
+    page.get_by_text("Newly allowed").wait_for()
+    ann.forgive("status of 429")  # while the comparison of the dialog that was left still runs
+    page.get_by_text("You asked for this yourself").wait_for()
+    assert page.get_by_role("button", name="Approve").count() == 0
+    assert page.get_by_role("button", name="Withdraw").count() == 1
+    assert tenant.reader.get("/v1/policies", params={"agent_id": agent}).json() == []
+
+    page, held = bob.page, []
+    page.route("**/v1/policies/compare", lambda route: route.continue_() if held else held.append(route))
+    bob.open("/console", "Overview").get_by_role("link", name="One change waits for a second person").click()
+    page.get_by_role("region", name="Waits for a second person").get_by_role("link", name="create Read orders").click()
+    page.get_by_text("rule 1 is new").wait_for()
+    approve = page.get_by_role("button", name="Comparing…")
+    assert approve.is_disabled()
+    until(page, "document.querySelector('.verdicts')")
+    while not held:
+        page.wait_for_timeout(30)
+    held[0].continue_()
+    page.get_by_text("Newly allowed").wait_for()
+    settle(page)
+    assert bob.violations() == []
+    page.get_by_label("Note").fill("as agreed")
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_text("Approved, and in force.").wait_for()
+    page.get_by_text("as agreed").wait_for()
+    assert [each["name"] for each in tenant.reader.get("/v1/policies", params={"agent_id": agent}).json()] == [
+        "Read orders"
+    ]
+
+
+def test_a_comparison_that_fails_is_acknowledged_before_a_change_is_approved(visit, tenant, bob_key):
+    review = asked(tenant, tenant.new_agent()["id"], "Read mail", ["mail.read"])
+    visitor = visit(bob_key)
+    page = visitor.page
+    refusal = {"error": {"code": "X", "message": "No answer", "details": []}}
+    page.route("**/v1/policies/compare", lambda route: route.fulfill(status=500, json=refusal))
+    visitor.open(f"/console/reviews/{review}", "Change of policies")
+    page.get_by_text("No answer").wait_for()
+    approve = page.get_by_role("button", name="Approve")
+    assert approve.is_disabled()
+    page.get_by_label("I decide without it").check()
+    approve.click()
+    page.get_by_text("Approved, and in force.").wait_for()
+    visitor.forgive("status of 500")
+
+
+def test_a_change_that_is_stale_says_so_and_is_asked_for_again(visit, tenant, bob_key):
+    """It goes on in the editor with what was asked for. Denied ones, too."""
+    agent = tenant.new_agent(name="Mail bot", alias="mail-bot")["id"]
+    first, second = (asked(tenant, agent, name, ["mail.read"]) for name in ("First", "Second"))
+    visitor = visit(bob_key)
+    page = visitor.page
+    with tenant.replica.client(bob_key) as bob:
+        visitor.open(f"/console/reviews/{second}", "Change of policies")
+        page.get_by_text("Newly allowed").wait_for()
+        assert bob.post(f"/v1/policy-reviews/{first}/approve", json={}).status_code == 200
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_text("have changed since").first.wait_for()
+    page.get_by_role("button", name="Ask again: edit Second").click()
+    page.get_by_role("heading", name="New policy", level=1).wait_for()
+    assert page.get_by_label("Name", exact=True).input_value() == "Second"
+    visitor.forgive("status of 409")
+
+
+def test_who_may_not_decide_a_change_sees_no_button_and_why(visit, tenant):
+    review = asked(tenant, tenant.new_agent()["id"], "Read files", ["file.read"])
+    page = visit(tenant.new_key(["view"])["key"]).open(f"/console/reviews/{review}", "Change of policies")
+    page.get_by_text("Needs the scope policies").wait_for()
+    assert page.locator(".verdicts").count() == 0
+
+
+def test_every_dialog_says_that_what_it_asked_for_waits(visit, tenant):
+    """With a link to it, and nothing to press twice."""
+    agent = tenant.new_agent()["id"]
+    policy = tenant.admin.post("/v1/policies", json={"agent_id": agent, **SHADOW}).json()["id"]
+    page = visit(tenant.admin_key).open(f"/console/policies/{policy}?tab=shadow", "Tried")
+    page.get_by_role("button", name="Enforce…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Reason").fill("it works")
+    dialog.get_by_role("button", name="Enforce").click()
+    dialog.get_by_text("It waits for a second person.").wait_for()
+    assert dialog.get_by_role("button").all_inner_texts() == ["Close"]
+    dialog.get_by_role("link", name="Show what waits").click()
+    page.get_by_text("it works").wait_for()
+    page.get_by_role("button", name="Withdraw").click()
+    page.get_by_text("Withdrawn: nothing was changed.").wait_for()
+    assert tenant.reader.get(f"/v1/policies/{policy}").json()["mode"] == "shadow"
