@@ -73,7 +73,7 @@ class Waits(click.ClickException):
     exit_code = 3
 
     def __init__(self, review_id: str) -> None:
-        super().__init__(f"not in force yet: waits for a second person, as /v1/policy-reviews/{review_id}")
+        super().__init__(f"not in force yet: waits for a second person, `remit policy reviews show {review_id}`")
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(self.message, file=file, err=True)

@@ -23,6 +23,7 @@ _LAZILY = {
     "bounds": "app.cli.policy_bounds:print_bounds",
     "diff": "app.cli.policy_apply:diff_policies",
     "export": "app.cli.policy_export:export_policies",
+    "reviews": "app.cli.policy_reviews:reviews",
     "propose": "app.cli.policy_propose:propose_policies",
     "lint": "app.cli.policy_lint:lint",
     "schema": "app.cli.policy_export:print_schema",

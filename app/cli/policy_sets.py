@@ -47,7 +47,7 @@ class Sets:
     def get(self, owner: Owner) -> PolicySet:
         """The owner's policies, and the version of the set."""
         answer = self._api.get(_path(owner))
-        return PolicySet(answer["version"], [_policy_of(each) for each in answer["policies"]])
+        return PolicySet(answer["version"], [policy_of(each) for each in answer["policies"]])
 
     def put(
         self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, source: str | None, reason: str
@@ -135,7 +135,7 @@ class FormerSets(Sets):
         for each in self._api.get(f"/v1/policies/{policy.id}/versions"):
             version = each["version"]
             if each["timestamp"] is None or parse_time_ms(each["timestamp"]) <= self._at_ms:
-                return _policy_of(each["policy"])
+                return policy_of(each["policy"])
         if version > 1:
             message = f'policy "{policy.name}": its versions before {version} are no longer kept'
             raise click.ClickException(message)
@@ -169,7 +169,8 @@ def bodies(entries: Sequence[PolicyEntry]) -> list[dict[str, Any]]:
     return [{name: value for name, value in msgspec.to_builtins(each).items() if value is not None} for each in entries]
 
 
-def _policy_of(shown: dict[str, Any]) -> Policy:
+def policy_of(shown: dict[str, Any]) -> Policy:
+    """The policy that an answer shows."""
     from app.http.views.policies import PolicyView
 
     view = msgspec.convert(shown, PolicyView)
