@@ -144,17 +144,21 @@ async def test_tools_are_listed_without_being_judged(asked):
 
 
 async def test_a_tool_has_one_name_however_it_is_called(asked):
-    """With and without its server's name, over the server's own address, and over the gateway's other API."""
+    """With and without its server's name, over the server's own address, and over the gateway's other API.
+
+    Version 1.103 answers 500 there, and then neither asks nor runs anything.
+    """
     gateway, remit = asked
     remit.asked.clear()
     await gateway.says(("desk-refund_create", PAID), ("refund_create", PAID))
     await gateway.says(("refund_create", PAID), path="/mcp/desk")
     body = {"server_id": "desk", "name": "desk-refund_create", "arguments": PAID, **OFF}
     async with gateway.http("sk-desk") as http:
-        await http.post("/mcp-rest/tools/call", json=body)
+        answered = await http.post("/mcp-rest/tools/call", json=body)
+    calls = 3 + answered.is_success
     wanted = {"agent_id": "refund-bot", "tool_name": "refund_create", "parameters": PAID, "context": {"user": "ann"}}
-    assert [{name: each[name] for name in wanted} for each in sent(remit)] == [wanted] * 4
-    assert gateway.ran() == ["A1 120"] * 4
+    assert [{name: each[name] for name in wanted} for each in sent(remit)] == [wanted] * calls
+    assert gateway.ran() == ["A1 120"] * calls
 
 
 async def test_no_request_and_no_key_turns_it_off(asked):
