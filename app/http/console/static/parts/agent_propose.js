@@ -174,7 +174,7 @@ function Tried({ proposal: { unseen, replay, hostile } }) {
   return html`<section class="card stack" aria-label="How it was tried"><h2>How it was tried</h2>
     <p>Replayed: ${counted(replay.allowed, "call")} allowed, ${replay.escalated} asked, ${replay.denied} denied.</p>
     <p>${unseen ? `Users it has not seen: ${((100 * Number(unseen.escalated)) / Math.max(1, Number(all))).toFixed(1)} % of calls would ask, ${unseen.denied} would be denied.` : "There are too few users to hold some out."}</p>
-    <p class=${Number(hostile.allowed) ? "note" : "fine"}>Hostile variations of these calls: ${counted(hostile.calls, "call")} of ${counted(hostile.kinds, "kind")}; ${Number(hostile.allowed) ? `${hostile.allowed} would be allowed.` : "none would be allowed."}</p>
+    ${hostile.calls ? html`<p class=${Number(hostile.allowed) ? "note" : "fine"}>Hostile variations of these calls: ${counted(hostile.calls, "call")} of ${counted(hostile.kinds, "kind")}; ${Number(hostile.allowed) ? `${hostile.allowed} would be allowed.` : "none would be allowed."}</p>` : ""}
     ${hostile.examples.map((each) => html`<p class="small line"><${Tag}>${each.kind}<//> <code><${Text} value=${`${each.tool} ${each.parameters}`} /></code></p>`)}</section>`;
 }
 
