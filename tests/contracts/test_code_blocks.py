@@ -46,6 +46,7 @@ RUN_BY = {
     "docs/policy-warnings.md": "tests/readme/test_pages.py",
     "docs/propose.md": "tests/readme/test_pages.py",
     "docs/replay.md": "tests/replay/test_replay_page.py",
+    "docs/reviews.md": "tests/readme/test_pages.py",
     "docs/shadow.md": "tests/readme/test_pages.py",
     "docs/shell-lines.md": "tests/shell/test_shell_lines_page.py",
     "docs/sign-in.md": "tests/readme/test_pages.py",

@@ -13,15 +13,19 @@ from app.model.api_keys import Scope
 from app.model.checkpoints import SignedTree
 from app.model.plans import DenialCount, HistoryCheck, Mark, Plan
 from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
+from app.model.policy_reviews import ReviewStatus
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.scripts import FREEZE_AGENT
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
+from app.store.put_policies import Held
 from tests.support import parts
-from tests.support.actors import BY, by_key
+from tests.support.actors import BY, by_key, the_key
 
 LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=60)),)
+REVIEWED = WorkspaceLimits(second_person=True)
 OTHERWISE = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=5, window_seconds=120)),)
 
 
@@ -100,12 +104,34 @@ async def accept_a_fork(scene, _):
     await accept_fork(scene.client, scene.workspace_id, SignedTree.LOG, by_key(scene.key.id))
 
 
+async def ask_for_a_policy(scene, _, name="r"):
+    policies = parts.policies(scene.client, scene.ids, REVIEWED)
+    fields, by = PolicyFields(name=name, rules=LIMITED), by_key(scene.asker.id)
+    try:
+        await policies.create(scene.workspace_id, Owner(scene.agent.id), fields, by=by)
+    except Held as held:
+        return await reviews(scene).ask(scene.workspace_id, held)
+
+
+async def approve_a_policy(scene, _):
+    await reviews(scene).approve(scene.workspace_id, scene.review.id, the_key(scene.key.id))
+
+
+async def deny_a_policy(scene, _):
+    await reviews(scene).end(scene.workspace_id, scene.review.id, ReviewStatus.DENIED, the_key(scene.key.id))
+
+
+def reviews(scene):
+    return parts.policy_reviews(scene.client, scene.ids, REVIEWED)
+
+
 AGENTS, POLICIES, KEYS = (
     (create_agent, update_agent, delete_agent),
     (create_policy, create_guardrail, update_policy, delete_policy, put_policies),
     (create_key, revoke_key, rotate_key),
 )
-ACTS = (commit, commit_with_marks, commit_with_breakers, check_key, accept_a_fork, *AGENTS, *POLICIES, *KEYS)
+REVIEWS = (ask_for_a_policy, approve_a_policy, deny_a_policy)
+ACTS = (commit, commit_with_marks, commit_with_breakers, check_key, accept_a_fork, *AGENTS, *POLICIES, *KEYS, *REVIEWS)
 
 
 async def entered(client, workspace_id):
@@ -115,6 +141,8 @@ async def entered(client, workspace_id):
         workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=LIMITED), by=BY
     )
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
+    scene.asker, _ = await scene.keys.create(workspace_id, "asker", (Scope.POLICIES,), by=BY)
+    scene.review = await ask_for_a_policy(scene, policy, "asked before")
     await client.call("HSET", Keyspace(workspace_id).audit_checkpoint, "fork", "7 at 2 leaves")
     return wrong_types, scene, policy
 
@@ -135,5 +163,5 @@ async def test_a_key_of_another_type_leaves_nothing_half_written(client, ids, ac
             return
         else:
             assert nth >= 8, "only what comes after the named keys may be deleted whatever it is"
-            assert act in {delete_agent, update_policy, delete_policy, put_policies}
+            assert act in {delete_agent, update_policy, delete_policy, put_policies, approve_a_policy}
             wrong_types, scene, policy = await entered(client, ids.new(0))

@@ -106,6 +106,24 @@ def test_the_session_of_access_requests_prints_what_the_page_shows(store, progra
         replica.stop()
 
 
+@pytest.mark.slow
+def test_the_session_of_reviews_prints_what_the_page_shows(store, program, tmp_path):
+    """Over HTTP alone, at a replica where changes of policies wait."""
+    for name in ("curl", "jq"):
+        program(name, "the sessions of docs/reviews.md")
+    replica = Replica(store.url, REMIT_REVIEW="policies")
+    try:
+        tenant = Tenant(store.url, replica)
+        environment = clean_env() | {"REMIT_URL": replica.base_url, "REMIT_API_KEY": tenant.admin_key}
+        environment["PATH"] = f"{put_remit_in(tmp_path / 'bin')}:{environment['PATH']}"
+        with shell_in(tmp_path, environment) as shell:
+            for command, wanted in session("reviews"):
+                require_printed(command, wanted, run(shell, command))
+        tenant.close()
+    finally:
+        replica.stop()
+
+
 def paste(page, store, replica, program, tmp_path):
     """Run the page's sessions in a workspace of their own, and compare what they print."""
     for name in ("curl", "jq"):

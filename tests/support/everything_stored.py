@@ -11,8 +11,15 @@ from tenants import Tenant
 
 from app.audit.seal.sealer import Sealer
 from app.audit.trail_chain import seal_changes
+from app.model.ids import Ids
+from app.model.policies import Owner, PolicyFields
+from app.model.rules import ToolAllowlist
+from app.store.limits import WorkspaceLimits
+from app.store.put_policies import Held
 from app.transparency.keys import SigningKey
 from app.transparency.rounds import CheckpointRounds
+from tests.support import parts
+from tests.support.actors import BY
 
 SECRET = {"REMIT_SECRET": "s" * 32}
 KINDS = (
@@ -20,7 +27,7 @@ KINDS = (
     "catalog:seen", "changes", "changes:chain", "changes:tree", "changes:checkpoint", "commits", "quota:", "live:",
     "session:", "agent:", "idempotency:", "decision:", "audit:stream", "audit:head", "audit:segment:", "audit:data:",
     "audit:tree", "audit:checkpoint", "audit:by:", "approvals", "approvals:open", "approval:", "approvals:events",
-    "webhooks", "webhook:", "pinned:",
+    "webhooks", "webhook:", "pinned:", "policy-reviews", "policy-reviews:waiting", "policy-review:",
 )  # fmt: skip
 """How names of keys begin, after the workspace's tag, of which there is at least one afterwards."""
 
@@ -48,6 +55,7 @@ def write_everything(tenant: Tenant) -> str:
     _done(admin.post("/v1/webhooks", json={"url": "https://hooks.example.com/", "events": ["policy.changed"]}))
     _done(admin.post("/v1/session", json={"key": tenant.admin_key, "transport": "bearer"}))
     _done(admin.post("/v1/sessions/chat 7/request", json={"request": "Book me a table."}))
+    tenant.in_store(lambda client: _ask_for_a_policy(client, tenant.id))
     with tenant.replica.client(_let_workloads_in(tenant)) as workload:
         _done(workload.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "booking.read"}))
     first, *_ = decide(tenant, agent_id, 5, **in_chat)
@@ -73,6 +81,16 @@ def missing(tenant: Tenant, stored: dict[bytes, tuple]) -> list[str]:
     """Which of `KINDS` are not stored."""
     names = [name.decode().partition("}:")[2] for name in stored if tenant.id.encode() in name]
     return [kind for kind in KINDS if not any(name == kind or name.startswith(kind) for name in names)]
+
+
+async def _ask_for_a_policy(client, workspace_id: str) -> None:
+    """A change of policies that waits for a second person."""
+    reviewed, ids = WorkspaceLimits(second_person=True), Ids()
+    fields = PolicyFields(name="everything", rules=[ToolAllowlist(tools=["*"])])
+    try:
+        await parts.policies(client, ids, reviewed).create(workspace_id, Owner(group="crew"), fields, by=BY)
+    except Held as held:
+        await parts.policy_reviews(client, ids, reviewed).ask(workspace_id, held)
 
 
 async def _seal(client, workspace_id: str) -> None:
