@@ -48,6 +48,7 @@ class Service:
             "REMIT_BOOTSTRAP_KEY": ADMIN_KEY,
             "REMIT_AUTH_FAILURES_PER_MINUTE": "0",
             "REMIT_STORE_TIMEOUT_MS": "5000",  # its disk may be shared and slow
+            "REMIT_CONNECTIONS_PER_ADDRESS": "15000",  # each random history leaves some open
         }
 
     def _ready(self) -> bool:

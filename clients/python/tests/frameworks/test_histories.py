@@ -11,7 +11,7 @@ from stage import DRIVERS, Cast, Stage
 from remit_client import RemitError
 
 HISTORIES, SEED = int(os.environ.get("HISTORIES", "8")), int(os.environ.get("SEED", "1"))
-"""By hand: HISTORIES=10000, and SEED for others."""
+"""By hand, a framework a run: HISTORIES=1000, and SEED for others."""
 AT_ONCE, STEPS_MAX, LEGS_MAX = 8, 4, 40
 RULES = [{}, {"asks": True}, {"limit": 1}, {"limit": 3}]
 LEGS = ["start", "resume", "resume", "resume", "refuse", "amend", "again", "again"]
