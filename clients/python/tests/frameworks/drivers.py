@@ -153,6 +153,8 @@ class LangGraph(Driver):
     async def again(self):
         """From the checkpoint before the last answer to a pause, or before the tool."""
         before = next(each for each in self._graph.get_state_history(THREAD) if "tools" in each.next)
+        if self.CANNOT and not before.interrupts:
+            raise NotImplementedError(self.CANNOT)
         await (self.resume(at=before.config) if before.interrupts else self._go(None, before.config))
 
     async def _go(self, given, config=THREAD):

@@ -12,7 +12,8 @@ from remit_client import RemitError
 
 HISTORIES, SEED = int(os.environ.get("HISTORIES", "8")), int(os.environ.get("SEED", "1"))
 """By hand, a framework a run: HISTORIES=1000, and SEED for others."""
-AT_ONCE, STEPS_MAX, LEGS_MAX = 8, 4, 40
+AT_ONCE, STEPS_MAX, MESSAGES_MAX, LEGS_MAX = 8, 4, 2, 40
+PAUSES_OFTEN = "a budget is charged once for a call that pauses"
 RULES = [{}, {"asks": True}, {"limit": 1}, {"limit": 3}]
 LEGS = ["start", "resume", "resume", "resume", "refuse", "amend", "again", "again"]
 BETWEEN = ["restart", "edit", "approve", "approve", "approve", "deny"]
@@ -26,13 +27,16 @@ class History:
         self.is_plain = self._random.random() < 0.4
         self._ids = itertools.count(1)
         self._row = {**self._random.choice(RULES), "calls": [], "pauses": self._random.randrange(2)}
+        pauses_at_most_once = self.is_plain and PAUSES_OFTEN in framework.CANNOT
+        is_short = pauses_at_most_once and (self._row["pauses"] or "asks" in self._row)
+        self._steps_max, self._messages_max = (1, 1) if is_short else (STEPS_MAX, MESSAGES_MAX)
 
     async def play(self, cast):
         """How often the tool has run, and how often the log has allowed it."""
         self._stage = await Stage.of(self._framework, self._row, cast)
         legs = ["start"] if self.is_plain or not self._framework.COMES_BACK else LEGS
         await self._leg("start")
-        for _ in range(self._random.randrange(STEPS_MAX)):
+        for _ in range(self._random.randrange(self._steps_max)):
             await self._leg(self._random.choice(legs))
         return len(self._stage.desk.ran), await self._stage.allowed()
 
@@ -40,13 +44,13 @@ class History:
         """And what follows it, until nothing waits, if the history is plain."""
         desk = self._stage.desk
         if leg == "start":
-            desk.script([self._message() for _ in range(self._random.randint(1, 2))])
+            desk.script([self._message() for _ in range(self._random.randint(1, self._messages_max))])
         try:
             await getattr(desk, leg)()
         except (AssertionError, RemitError):
             raise
         except Exception:
-            # What the framework refuses, such as ids that it has seen, or an answer that nothing waits for.
+            # What the framework refuses, such as ids that it has seen, or cannot play.
             if self.is_plain:
                 raise
         await self._between()
