@@ -89,6 +89,21 @@ def test_nothing_is_approved_before_it_is_compared(waiting, visit, size):
     assert page.evaluate("window.shifted") <= 0.02
 
 
+def test_the_name_of_a_button_has_its_words_while_a_call_is_compared(waiting, visit):
+    """Whoever speaks to a browser says what is written on a button; axe wants it of every screen."""
+    approval = waiting(1600)
+    visitor = visit("approve", "view")
+    page, held = visitor.page, []
+    page.route("**/usual", lambda route: held.append(route))  # noqa: PLW0108 - it looks at signatures
+    visitor.open(f"/console/approvals/{approval}", "Approval")
+    page.get_by_role("button", name="Approve payment.send 1600 EUR for Invoice bot: Comparing…").wait_for()
+    assert visitor.violations() == []
+    while not held:
+        page.wait_for_timeout(30)
+    held[0].continue_()
+    page.get_by_role("button", name="Approve payment.send 1600 EUR for Invoice bot", exact=True).wait_for()
+
+
 def test_a_comparison_that_fails_is_acknowledged(waiting, visit):
     """By a box to tick; it says why."""
     approval = waiting(1700)

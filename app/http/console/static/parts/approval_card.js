@@ -342,6 +342,7 @@ function Decide({ approval, before, changed }) {
   if (why)
     return html`<div style=${style}><p class="note calm">${why}</p>${isMine(approval.requestedBy) && html`<div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`}</div>`;
   const blocked = before || (approval.hides && !seen ? "Confirm what is hidden first" : "");
+  const comparing = before.endsWith("…") ? "Comparing…" : "";
   const agent = agents.find(approval.agentId)?.name ?? approval.agentName ?? "the agent";
   const grant = { ...(uses && { uses: Number(uses) }), ...(approval.hides && { accept_hidden: seen }) };
   return html`<div class="decide" ref=${box}>
@@ -352,7 +353,7 @@ function Decide({ approval, before, changed }) {
     <${Problem} error=${error} />
     ${error instanceof Refused && /^(NOT_AN_APPROVER|SIGN_IN_TOO_OLD)$/.test(error.code) && html`<${Later} load=${() => import("./problem.js")} name="SignInAgain" approval=${approval} />`}
     <div class="verdicts"><button type="button" class="deny" disabled=${busy} aria-label=${`Deny ${inBrief(approval)} for ${agent}`} onClick=${() => send("deny", { note })}>Deny</button>
-      <button type="button" class="approve" disabled=${busy || blocked !== ""} aria-label=${`Approve ${inBrief(approval)} for ${agent}`} title=${blocked || undefined} onClick=${() => send("approve", { note, ...grant })}>${before.endsWith("…") ? "Comparing…" : "Approve"}</button></div>
+      <button type="button" class="approve" disabled=${busy || blocked !== ""} aria-label=${`Approve ${inBrief(approval)} for ${agent}${comparing && `: ${comparing}`}`} title=${blocked || undefined} onClick=${() => send("approve", { note, ...grant })}>${comparing || "Approve"}</button></div>
     <p class="small muted blocked">${blocked.endsWith("…") ? "" : blocked && `${blocked}.`}</p>
   </div>`;
 }
