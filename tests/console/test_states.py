@@ -157,6 +157,25 @@ def test_a_page_that_is_opened_in_an_outage_waits_for_its_end(visit, status, why
     visitor.forgive("status of ", "ERR_FAILED")
 
 
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"json": {"error": {"code": "STORE_UNAVAILABLE", "message": "The store is full"}}}, "The store is full."),
+        ({"body": "<h1>a balancer's page</h1>"}, "The service answered 503."),
+    ],
+    ids=["Remit", "a balancer"],
+)
+def test_overview_says_in_a_sentence_why_decisions_are_refused(visit, answer, why):
+    visitor = visit("view")
+    visitor.page.route("**/readyz", lambda route: route.fulfill(status=503, **answer))
+    page = visitor.open("/console", "Overview")
+    health = page.get_by_role("status").filter(has_text="Decisions are being refused.")
+    health.get_by_text(why).wait_for()
+    assert f"Decisions are being refused. {why}" in health.inner_text()
+    assert not set('{"<') & set(health.inner_text())
+    visitor.forgive("status of 503")
+
+
 def test_how_people_sign_in_is_not_guessed(visit):
     """A key is asked for once the service has said that there is no other way; until then, why that is not known."""
     visitor = visit()

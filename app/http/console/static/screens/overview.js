@@ -1,6 +1,6 @@
 // Overview: is it working, what changed, what waits.
 import "../styles.js";
-import { all, get } from "../api.js";
+import { all, get, refusal } from "../api.js";
 import { readSummary, summary, summaryError } from "../approvals_feed.js";
 import { agents, policies, tools } from "../names.js";
 import { Later, Problem } from "../parts/loading.js";
@@ -36,7 +36,7 @@ export function Screen() {
 function Health() {
   const ready = useRead("ready", async () => {
     const answer = await fetch("/readyz", { cache: "no-store" });
-    return { ok: answer.ok, text: (await answer.text()).slice(0, 300) };
+    return { ok: answer.ok, why: answer.ok ? "" : (await refusal(answer)).message };
   });
   const log = useRead("log status", async (signal) =>
     can("read", "audit") ? (await get("/v1/audit-logs/status", {}, signal)).data : null,
@@ -65,7 +65,7 @@ function Health() {
   const known = [ready, log, hooks].every((each) => each.data !== undefined || each.error !== undefined);
   return html`<section class=${`health ${known ? "" : "unready "}${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
     <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? (log.data && !Number(log.data.lastSequence) ? "Ready to decide." : "Decisions are being made.") : "Decisions are being refused."}</b>
-    ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
+    ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.why} />.`}
     ${Number(log.data?.lastSequence) > 0 && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
     ${log.data?.verification?.finding ? html` <a class="error" href=${to("log")}><b>The log is damaged.</b></a>` : log.data?.intactAt && html` <span>Intact up to entry ${Number(log.data.intactUpTo).toLocaleString("en")}, verified <${Time} at=${log.data.intactAt} />.</span>`}
     ${log.data?.forks.length > 0 && html` <a class="error" href=${to("log")}><b>What was signed is not continued.</b></a>`}
