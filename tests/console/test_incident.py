@@ -199,6 +199,33 @@ def test_nothing_of_a_decision_is_cut_off_on_a_desktop(visit, scene):
     assert page.evaluate(CUT) == []
 
 
+def test_nothing_of_an_agent_is_cut_off_on_a_desktop(visit):
+    """With more calls than most have, and more groups than fit, which are counted."""
+    busy = {"allowed": 12_345, "escalated": 0, "denied": 4_567}
+
+    def count(route):
+        result = next(each for each in busy if f"result={each}" in route.request.url)
+        answer = route.fetch()
+        values = [{"value": each["value"], "count": busy[result]} for each in answer.json()["values"]]
+        route.fulfill(json=answer.json() | {"values": values})
+
+    def join(route):
+        answer = route.fetch()
+        groups = {"refund-bot": ["support", "platform"], "mail-bot": ["support", "platform", "finance"]}
+        found = [each | {"groups": groups.get(each["alias"], each["groups"])} for each in answer.json()]
+        route.fulfill(json=found)
+
+    visitor = visit("view")
+    visitor.page.route("**/v1/audit-logs/counts?*", count)
+    visitor.page.route("**/v1/agents?*", join)
+    page = visitor.open("/console/agents?q=support", "Agents")
+    row = page.get_by_role("row").filter(has_text="Refund bot")
+    row.get_by_text("4,567 denied").wait_for()
+    page.get_by_role("row").filter(has_text="Mail bot").get_by_text("+2").wait_for()
+    settle(page)
+    assert page.evaluate(CUT) == []
+
+
 def test_everything_is_found_from_anywhere_by_name_or_by_id(visit, scene, bot):
     """`/` or Ctrl+K; the keyboard chooses and opens; an id that no list has is looked for in the log."""
     agent, policy = bot

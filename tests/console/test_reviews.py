@@ -6,7 +6,7 @@ from tenants import Tenant
 
 from app.model.api_keys import Scope
 from app.model.ids import Ids
-from tests.console.browsing import settle, until
+from tests.console.browsing import PHONE, settle, until
 from tests.support import parts
 from tests.support.actors import BY
 
@@ -70,7 +70,7 @@ def test_a_policy_waits_for_a_second_person_who_sees_what_it_means(visit, tenant
     page.get_by_role("button", name="Save…").click()
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     page.get_by_role("heading", name="Change of policies", level=1).wait_for()
-    page.get_by_text("Waits for a second person until").wait_for()
+    page.get_by_text("Waits for a second person, and expires").wait_for()
     page.get_by_text("Newly allowed").wait_for()
     ann.forgive("status of 429")  # while the comparison of the dialog that was left still runs
     page.get_by_text("You asked for this yourself").wait_for()
@@ -133,6 +133,19 @@ def test_a_change_that_is_stale_says_so_and_is_asked_for_again(visit, tenant, bo
     page.get_by_role("heading", name="New policy", level=1).wait_for()
     assert page.get_by_label("Name", exact=True).input_value() == "Second"
     visitor.forgive("status of 409")
+
+
+def test_what_waits_is_readable_on_a_phone(visit, tenant):
+    """A line for what would change and one for who asked, not a column of letters; axe has nothing to say."""
+    agent = tenant.new_agent(name="Warehouse bot of the northern region", groups=["a-group-with-a-long-name"])["id"]
+    asked(tenant, agent, "Read orders that are not paid", ["order.read"])
+    visitor = visit(tenant.admin_key)
+    page = visitor.open("/console/policies", "Policies")
+    page.set_viewport_size(PHONE)
+    waiting = page.get_by_role("link", name="create Read orders that are not paid")
+    waiting.wait_for()
+    assert waiting.bounding_box()["height"] < 60
+    assert visitor.violations() == []
 
 
 def test_who_may_not_decide_a_change_sees_no_button_and_why(visit, tenant):

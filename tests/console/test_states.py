@@ -176,6 +176,27 @@ def test_overview_says_in_a_sentence_why_decisions_are_refused(visit, answer, wh
     visitor.forgive("status of 503")
 
 
+def test_the_tab_that_is_shown_is_in_sight_on_a_phone(visit):
+    """Also if a link leads to the last one."""
+    page = visit("admin", viewport=PHONE).open("/console/agents/refund-bot?tab=changes", "Refund bot")
+    line = page.get_by_role("navigation", name="Parts of the agent")
+    shown = line.locator("[aria-current]")
+    assert shown.inner_text() == "Changes"
+    room, at = line.bounding_box(), shown.bounding_box()
+    assert room["x"] <= at["x"]
+    assert at["x"] + at["width"] <= room["x"] + room["width"]
+
+
+def test_fields_of_a_policy_are_aligned_on_a_phone(visit, scene):
+    """A box to tick has a line of its own, and fields of text are as wide as the form."""
+    page = visit("policies", viewport=PHONE).open(f"/console/policies/{scene.ids['policy']}", "Small refunds")
+    fields = {name: page.get_by_label(name, exact=True) for name in ("Name", "Enabled", "Key", "Agent message")}
+    fields["Key"].wait_for()
+    boxes = {name: each.bounding_box() for name, each in fields.items()}
+    assert boxes["Key"]["y"] > boxes["Enabled"]["y"] + boxes["Enabled"]["height"]
+    assert len({(boxes[name]["x"], boxes[name]["width"]) for name in ("Name", "Key", "Agent message")}) == 1
+
+
 def test_how_people_sign_in_is_not_guessed(visit):
     """A key is asked for once the service has said that there is no other way; until then, why that is not known."""
     visitor = visit()

@@ -43,7 +43,7 @@ export function DayCount({ agent, day }) {
   const calls = day.calls.get(agent.id) ?? 0;
   if (!calls) return html`<span class="muted">${day.complete ? "0" : "few"}</span>`;
   const denied = day.denied.get(agent.id) ?? 0;
-  return html`<${Fragment}><a href=${to("decisions", { agent_id: agent.id, from: day.from })}>${day.complete ? "" : "at least "}${calls.toLocaleString("en")}</a>${denied > 0 && html`<span class="muted">, ${denied.toLocaleString("en")} denied</span>`}<//>`;
+  return html`<${Fragment}><a href=${to("decisions", { agent_id: agent.id, from: day.from })}>${day.complete ? "" : "at least "}${calls.toLocaleString("en")}</a>${denied > 0 && html`<span class="muted">, <span class="whole">${denied.toLocaleString("en")} denied</span></span>`}<//>`;
 }
 
 /** @type {Promise<unknown>} */

@@ -34,7 +34,7 @@ export function ReviewsList() {
   if (!read.data) return read.error ? null : html`<p class="unready"></p>`;
   if (!read.data.length) return null;
   return html`<section class="card stack" aria-label="Waits for a second person"><h2>Waits for a second person</h2>
-    <ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><a href=${to(`reviews/${each.id}`)}><${Text} value=${inShort(each)} /></a><span class="muted small">for <${OwnerOf} review=${each} />, asked by <${Text} value=${each.askedBy.name} /></span><span class="spring"></span><span class="small muted"><${Time} at=${each.createdAt} /></span></li>`)}</ul></section>`;
+    <ul class="plain wrapped">${read.data.map((each) => html`<li class="line" key=${each.id}><a href=${to(`reviews/${each.id}`)}><${Text} value=${inShort(each)} /></a><span class="muted small">for <${OwnerOf} review=${each} />, asked by <${Text} value=${each.askedBy.name} /></span><span class="spring"></span><span class="small muted"><${Time} at=${each.createdAt} /></span></li>`)}</ul></section>`;
 }
 
 export function ReviewsCount() {

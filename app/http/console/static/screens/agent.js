@@ -7,6 +7,7 @@ import { AgentDecisions, AgentLimits, AgentPolicies, AgentTools } from "../parts
 import { Confirm } from "../parts/confirm.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
+import { Tabs } from "../parts/tabs.js";
 import { Pill, Tag, Text } from "../parts/text.js";
 import { can, lacks } from "../session.js";
 import { param, place, to } from "../url.js";
@@ -78,7 +79,7 @@ export function Screen({ id }) {
       ${agent.description && html`<p class="lead"><${Text} value=${agent.description} lines /></p>`}</div>
     <p class="about">${agent.alias && html`<code>${agent.alias}</code>`} <code class="muted">${agent.id}</code> ${agent.groups.map((each) => html`<${Tag}>${each}<//> `)}</p>
     ${agent.tripped && html`<p class="note">The denial breaker of <${PolicyName} id=${agent.tripped.policyId} /> suspended it. <a href=${to("decisions", { entry: agent.tripped.decisionId })}>The last denial</a></p>`}
-    <nav class="tabs" aria-label="Parts of the agent">${Object.entries(TABS).map(([name, [words]]) => html`<a href=${`${place.value.path}?tab=${name}`} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
+    <${Tabs} label="Parts of the agent" tabs=${Object.entries(TABS).map(([name, [words]]) => [name, words])} shown=${tab} at=${(/** @type {string} */ name) => `${place.value.path}?tab=${name}`} />
     <${Tab} agent=${agent} key=${`${tab} ${agent.version}`} />
     ${
       asking &&

@@ -32,7 +32,7 @@ export function Screen() {
     {
       name: "Name",
       by: (row) => row.name,
-      width: "minmax(140px, 2fr)",
+      width: "minmax(140px, 1.6fr)",
       class: "c-tool",
       cell: (row) => html`<b><${Text} value=${row.name} /></b>`,
     },
@@ -56,7 +56,7 @@ export function Screen() {
       by: (row) => row.groups.join(" "),
       width: "minmax(100px, 1.2fr)",
       class: "c-agent",
-      cell: (row) => row.groups.map((each) => html`<${Tag}>${each}<//> `),
+      cell: (row) => html`<${Groups} names=${row.groups} />`,
     },
     {
       name: "Tools",
@@ -89,10 +89,17 @@ export function Screen() {
     <${Stops} /><${Problem} error=${!agents.all && agents.error} retry=${agents.refresh} />
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, alias or group" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />
       ${["active", "suspended", "revoked"].map((each) => html`<button type="button" class="chip" aria-pressed=${status === each} onClick=${() => setParams({ status: status === each ? null : each })}>${each}</button>`)}</div>
-    <${Table} label="Agents" tall columns=${columns} rows=${found} id=${(/** @type {Agent} */ row) => row.id} open=${(/** @type {Agent} */ row) => go(to(`agents/${row.alias ?? row.id}`))} loading=${!agents.all && !agents.error}
+    <${Table} label="Agents" tall phone=${76} columns=${columns} rows=${found} id=${(/** @type {Agent} */ row) => row.id} open=${(/** @type {Agent} */ row) => go(to(`agents/${row.alias ?? row.id}`))} loading=${!agents.all && !agents.error}
       empty=${agents.all && html`<${Empty} icon="agents" title=${agents.all?.size ? "Nothing matches" : "No agent yet"}><p>${agents.all?.size ? "" : "An agent is a program whose calls of tools are judged: create one, give it a policy, and let it ask."}</p><//>`} />
     ${dialog === "stop" && html`<${StopDialog} close=${() => setDialog(null)} />`}
     ${dialog === "new" && html`<${NewAgent} close=${() => setDialog(null)} />`}</div>`;
+}
+
+/** As many as fit into a row; the rest is counted. @param {{names: string[]}} props */
+function Groups({ names }) {
+  const shown = names.slice(0, names.length > 2 ? 1 : 2);
+  const rest = names.slice(shown.length);
+  return html`${shown.map((each) => html`<${Tag} title=${each}>${each}<//> `)}${rest.length > 0 && html`<${Tag} title=${rest.join(", ")}>+${rest.length}<//>`}`;
 }
 
 /** @param {{close: () => void}} props */

@@ -13,6 +13,7 @@ import { PolicyForm } from "../parts/policy_form.js";
 import { SavePolicy } from "../parts/policy_save.js";
 import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
 import { useRead } from "../parts/read.js";
+import { Tabs } from "../parts/tabs.js";
 import { Pill, Tag, Text } from "../parts/text.js";
 import { lacks } from "../session.js";
 import { address, param, place, setParams, to } from "../url.js";
@@ -127,7 +128,7 @@ function Page({ policy, schema, reload }) {
       }</div>
     ${tab === "edit" && html`<p class="not-yet muted small" id="not-yet">${notYet}</p>`}
     ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <span class="muted">policy <code>${policy.id}</code></span></p>`}
-    <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
+    <${Tabs} label="Parts of the policy" tabs=${tabs} shown=${tab} at=${(/** @type {string} */ name) => address(place.value.path, { tab: name, agent: param("agent") })} />
     ${
       policy &&
       changed &&

@@ -17,7 +17,7 @@ import { go, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
 /** @type {Record<string, string>} */
-const BECOMES = { created: "New", updated: "Changed", deleted: "Deleted" };
+const BECOMES = { created: "Create", updated: "Change", deleted: "Delete" };
 /** @type {Record<string, string>} */
 const ENDED = {
   applied: "Approved, and in force.",
@@ -49,9 +49,9 @@ function Review({ review, reload }) {
   const [replaying, setReplaying] = useState(false);
   const waits = review.status === "pending";
   const { after } = review;
-  return html`<p class="about">For <${OwnerOf} review=${review} link /> <span class="muted">asked by <b><${Text} value=${review.askedBy.name} /></b>${review.askedBy.via && ` (${review.askedBy.via})`} <${Time} at=${review.createdAt} /></span></p>
+  return html`<p class="about"><span>For <${OwnerOf} review=${review} link /></span> <span class="muted">asked by <b><${Text} value=${review.askedBy.name} /></b>${review.askedBy.via && ` (${review.askedBy.via})`} <${Time} at=${review.createdAt} /></span></p>
     ${review.reason && html`<p class="quote"><${Text} value=${review.reason} /></p>`}
-    <p class=${`note${waits || review.status === "applied" ? " calm" : ""}`} role="status">${waits ? html`Waits for a second person until <${Time} at=${review.expiresAt} />. Nothing is changed yet.` : ENDED[review.status]}${review.decidedBy && html` By <b><${Text} value=${review.decidedBy.name} /></b>${review.decidedBy.via && ` (${review.decidedBy.via})`}${review.endedAt && html` <${Time} at=${review.endedAt} />`}.`}</p>
+    <p class=${`note${waits || review.status === "applied" ? " calm" : ""}`} role="status">${waits ? html`Waits for a second person, and expires <${Time} at=${review.expiresAt} />. Nothing is changed yet.` : ENDED[review.status]}${review.decidedBy && html` By <b><${Text} value=${review.decidedBy.name} /></b>${review.decidedBy.via && ` (${review.decidedBy.via})`}${review.endedAt && html` <${Time} at=${review.endedAt} />`}.`}</p>
     ${review.note && html`<p class="quote"><${Text} value=${review.note} lines /></p>`}
     ${["stale", "expired", "denied"].includes(review.status) && html`<${AskAgain} review=${review} />`}
     ${review.policies.map((each) => html`<section class="card stack" key=${each.policyId}><h2>${BECOMES[each.kind]}: ${each.kind === "updated" ? html`<a href=${to(`policies/${each.policyId}`)}><${Text} value=${each.name} /></a>` : html`<${Text} value=${each.name} />`}</h2><${PolicyDiff} before=${each.before} after=${each.after} /></section>`)}

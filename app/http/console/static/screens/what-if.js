@@ -10,6 +10,7 @@ import { Explained } from "../parts/explained.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Replay } from "../parts/replay.js";
+import { Tabs } from "../parts/tabs.js";
 import { Text } from "../parts/text.js";
 import { can } from "../session.js";
 import { param, place, setParams, to } from "../url.js";
@@ -79,7 +80,7 @@ function Page({ entry, schema, drafting, setDrafting }) {
     ) => {
       setAgent(event.target.value);
       begin("");
-    }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
+    }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>${agents.all && !known.length && html`<p class="muted small">There is no agent yet.</p>`}
       <label class="check"><input type="checkbox" checked=${drafting} onChange=${(/** @type {any} */ event) => setDrafting(event.target.checked)} /> Also with a draft policy</label>
       ${
         drafting &&
@@ -93,7 +94,7 @@ function Page({ entry, schema, drafting, setDrafting }) {
         ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
         <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`
       }</section>
-    <section class="stack"><nav class="tabs" aria-label="What is tried">${tabs.map(([name, words]) => html`<a href=${`${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} aria-current=${tab === name ? "page" : undefined}>${words}</a>`)}</nav>
+    <section class="stack"><${Tabs} label="What is tried" tabs=${tabs} shown=${tab} at=${(/** @type {string} */ name) => `${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} />
       ${
         tab === "call"
           ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />`
