@@ -1,11 +1,14 @@
 """A second person before a policy binds, over HTTP: every way to write waits, and binds once somebody else approves."""
 
+import msgspec
 import pytest
 from servers import Replica
 from tenants import FREE, tenant_on
 
 from app.model.api_keys import Scope
 from app.model.ids import Ids
+from app.model.proposals import ProposalLine
+from app.propose.written import in_shadow
 from tests.support import parts
 from tests.support.actors import BY
 
@@ -137,6 +140,32 @@ def test_a_stop_never_waits(tenant, agent):
     assert tenant.admin.post("/v1/policies", json=shadow).status_code == 201
     assert tenant.admin.patch(f"/v1/agents/{agent}", json={"status": "suspended"}).status_code == 200
     assert tenant.admin.delete(f"/v1/api-keys/{tenant.new_key(['read'])['id']}").status_code == 204
+
+
+def test_a_proposal_in_shadow_never_waits_and_one_that_is_applied_does(tenant, plain):
+    """Whatever a log makes of an agent's policies binds nothing before a second person has approved it."""
+    agent = tenant.new_agent(alias="proposed")["id"]
+    made = plain.post("/v1/policies", json={"agent_id": agent, "name": "everything", "rules": [FREE]})
+    assert made.status_code == 201, made.text
+    marked = {"orders.read": {"consequence": "none", "foreign": False}}
+    assert plain.put("/v1/catalog/tool/orders.read", json={}).status_code in (200, 201)
+    assert plain.patch("/v1/catalog", json={"tools": marked}).status_code == 200
+    for user in ("ann", "bob", "cleo", "dan"):
+        context = {"user": user, "session": f"of {user}"}
+        call = {"agent_id": agent, "tool_name": "orders.read", "parameters": {}, "context": context}
+        assert plain.post("/v1/authorize", json=call).json()["result"] == "allowed"
+    answer = plain.post("/v1/policies/propose", json={"agent_id": agent}, timeout=60).text
+    found = msgspec.json.decode(answer.splitlines()[-1], type=ProposalLine).proposal
+    path = f"/v1/agents/{agent}/policies"
+
+    shadow = tenant.admin.put(path, json={"policies": in_shadow(found.policies, found.tools)})
+    assert shadow.status_code == 200, shadow.text
+    before = plain.get(path).json()["policies"]
+    assert {each["mode"] for each in before if each["name"] != "everything"} == {"shadow"}
+
+    applied = tenant.admin.put(path, params={"prune": "true"}, json={"policies": found.policies})
+    assert (applied.status_code, applied.json()["status"]) == (202, "pending"), applied.text
+    assert plain.get(path).json()["policies"] == before
 
 
 def test_what_cannot_be_written_does_not_wait(tenant, plain, agent):
