@@ -103,7 +103,7 @@ ROWS = {
     ("POST", "/v1/decisions/{decision_id}/outcome"): {"path decision_id": ENTRY},
     ("GET", "/v1/approvals"): {"query agent_id": AGENT, "query plan_id": AGENT},
     ("GET", "/v1/approvals/stream"): {},
-    ("GET", "/v1/approvals/summary"): {},
+    ("GET", "/v1/approvals/summary"): {"query agent_id": AGENT},
     ("GET", "/v1/approvals/{approval_id}"): {"path approval_id": APPROVAL},
     ("POST", "/v1/approvals/decide"): {},
     ("GET", "/v1/approvals/{approval_id}/usual"): {"path approval_id": APPROVAL},
