@@ -135,6 +135,21 @@ def test_a_change_that_is_stale_says_so_and_is_asked_for_again(visit, tenant, bo
     visitor.forgive("status of 409")
 
 
+def test_a_change_that_is_stale_says_what_it_was_compared_with_and_what_is_there_now(visit, tenant, bob_key):
+    first = asked(tenant, tenant.new_agent()["id"], "Read invoices", ["invoice.read"])
+    with tenant.replica.client(bob_key) as bob:
+        assert bob.post(f"/v1/policy-reviews/{first}/approve", json={}).status_code == 200
+        policy = tenant.admin.get(f"/v1/policy-reviews/{first}").json()["policies"][0]["policyId"]
+        one, two = (
+            tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": priority}).json()["id"]
+            for priority in (1, 2)
+        )
+        assert bob.post(f"/v1/policy-reviews/{one}/approve", json={}).status_code == 200
+        assert bob.post(f"/v1/policy-reviews/{two}/approve", json={}).status_code == 409
+    page = visit(bob_key).open(f"/console/reviews/{two}", "Change of policies")
+    page.get_by_text("Read invoices was version 1 and is version 2 now.").wait_for()
+
+
 def test_what_waits_is_readable_on_a_phone(visit, tenant):
     """A line for what would change and one for who asked, not a column of letters; axe has nothing to say."""
     agent = tenant.new_agent(name="Warehouse bot of the northern region", groups=["a-group-with-a-long-name"])["id"]

@@ -53,6 +53,7 @@ function Review({ review, reload }) {
     ${review.reason && html`<p class="quote"><${Text} value=${review.reason} /></p>`}
     <p class=${`note${waits || review.status === "applied" ? " calm" : ""}`} role="status">${waits ? html`Waits for a second person, and expires <${Time} at=${review.expiresAt} />. Nothing is changed yet.` : ENDED[review.status]}${review.decidedBy && html` By <b><${Text} value=${review.decidedBy.name} /></b>${review.decidedBy.via && ` (${review.decidedBy.via})`}${review.endedAt && html` <${Time} at=${review.endedAt} />`}.`}</p>
     ${review.note && html`<p class="quote"><${Text} value=${review.note} lines /></p>`}
+    ${review.status === "stale" && html`<${Since} review=${review} />`}
     ${["stale", "expired", "denied"].includes(review.status) && html`<${AskAgain} review=${review} />`}
     ${review.policies.map((each) => html`<section class="card stack" key=${each.policyId}><h2>${BECOMES[each.kind]}: ${each.kind === "updated" ? html`<a href=${to(`policies/${each.policyId}`)}><${Text} value=${each.name} /></a>` : html`<${Text} value=${each.name} />`}</h2><${PolicyDiff} before=${each.before} after=${each.after} /></section>`)}
     ${
@@ -87,6 +88,18 @@ function Decide({ review, compared, reload }) {
     <label class="sr" for="review-note">Note</label><textarea id="review-note" rows="1" maxlength="500" placeholder="Note, for the trail of changes" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
     <${Problem} error=${error} />
     <div class="verdicts"><${Action} class="deny" act=${say("deny")} failed=${setError}>Deny<//><${Action} class="approve" disabled=${!ready} act=${say("approve")} failed=${setError}>${compared ? "Approve" : "Comparing…"}<//></div></div>`;
+}
+
+/** Which policies it would have changed have changed since, or are gone. @param {{review: WholeReview}} props */
+function Since({ review }) {
+  if (!policies.all) return null;
+  const moved = review.policies.filter(
+    ({ policyId, before }) => before && policies.all?.get(policyId)?.version !== before.version,
+  );
+  return moved.map(
+    ({ policyId, name, before }) =>
+      html`<p><b><${Text} value=${name} /></b> ${policies.all?.has(policyId) ? html`was version ${before?.version} and is <a href=${to(`policies/${policyId}`, { tab: "versions" })}>version ${policies.all.get(policyId)?.version}</a> now.` : "is gone."}</p>`,
+  );
 }
 
 /** Goes on in the editor with what was asked for, where it is compared with what is there now. @param {{review: WholeReview}} props */
