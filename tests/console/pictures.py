@@ -4,9 +4,15 @@ import tempfile
 from pathlib import Path
 
 from servers import ADMIN_KEY, Replica, Store, store_binaries
+from tenants import in_store
 
+from app.model.api_keys import Scope
+from app.model.ids import Ids
+from app.store.workspaces import workspace_ids
 from tests.console.browsing import Browsing, settle
 from tests.console.scene import build
+from tests.support import parts
+from tests.support.actors import BY
 
 FOLDER = Path(__file__).parents[2] / "docs/console"
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2}
@@ -17,6 +23,7 @@ PICTURES = [
     ("why-light", "/console/decisions?result=escalated&tool_name=refund.create", [], {"open": True}),
     ("approvals-phone", "/console/approvals", ["text=looks like"], {"color_scheme": "light", "to": MARKED, **PHONE}),
     ("agent-dark", "/console/agents/refund-bot", [".meter"], {"color_scheme": "dark"}),
+    ("review-light", "/console/reviews/{review}", ["text=No longer asked"], {}),
     ("policy-light", "/console/policies/{policy}?as=json", [".cm-line", "text=accepts it", "text=Refund bot"], {}),
 ]
 """The name of each, its address, what is waited for, and how it is taken; `open` opens the first row, and
@@ -32,11 +39,33 @@ def take(store, folder):
         admin = replica.client()
         key = admin.post("/v1/api-keys", json={"name": "agents of production", "scopes": ["authorize"]}).json()["key"]
         ids = build(admin, replica.client(key), calls=400, hostile=False)
+        ids["review"] = ask_review(store, admin, ids["policy"])
         with browsing.in_turn():
             take_each(browsing, replica.base_url, ids, folder)
     finally:
         browsing.close()
         replica.stop()
+
+
+def ask_review(store, admin, policy):
+    """A change of the policy that waits for a second person, asked for by one who is not the admin."""
+    made = in_store(store.url, new_key)
+    asking = Replica(store.url, REMIT_SECRET="pictures " * 4, REMIT_COMPACT="false", REMIT_REVIEW="policies")
+    try:
+        rules = admin.get(f"/v1/policies/{policy}").json()["rules"]
+        rules[2]["parameters"]["amount"]["max"] = 250
+        reason = {"Change-Reason": "support may refund up to 250 by itself, as agreed with finance"}
+        answer = asking.client(made).patch(f"/v1/policies/{policy}", json={"rules": rules}, headers=reason)
+        assert answer.status_code == 202, answer.text
+        return answer.json()["id"]
+    finally:
+        asking.stop()
+
+
+async def new_key(store):
+    """A key of a second person, in the store's only workspace."""
+    workspace = (await workspace_ids(store))[0]
+    return (await parts.api_keys(store, Ids()).create(workspace, "team of support", (Scope.POLICIES,), by=BY))[1]
 
 
 def take_each(browsing, base_url, ids, folder):
