@@ -67,6 +67,9 @@ async def move(client: Client, workspace_id: str, to: str, login: Sequence[str] 
                 moved += len(keys)
                 yield moved
         await _require_not_elsewhere(clients[source], slot, target_id)
+    # A master to which a move was begun, too, does not listen to who has the slot, and tools move no other meanwhile.
+    for name in clients.keys() - {to, source}:
+        await _told(clients[name], "CLUSTER", "SETSLOT", slot, "STABLE")
     # The new holder first: its configuration epoch tells every other node, also the old one if this is interrupted.
     for name in dict.fromkeys((to, source)):
         await _told(clients[name], "CLUSTER", "SETSLOT", slot, "NODE", target_id)
