@@ -100,7 +100,8 @@ local rules_bytes, bytes_read = tonumber(ARGV[8]), tonumber(ARGV[9])
 local limits_max, rules_max = tonumber(ARGV[10]), tonumber(ARGV[11])
 local per_owner_max, policies_max, versions_max = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
 local new_marks, old_marks, marks_max = ARGV[15], ARGV[16], tonumber(ARGV[17])
-local policy_count, parts, last_bucket = tonumber(ARGV[18]), 19, #KEYS
+local policy_count, parts = tonumber(ARGV[18]), 19
+local last_bucket = #KEYS
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

@@ -241,6 +241,7 @@ class WaitingCall(Struct, frozen=True, rename="camel"):
     """A call that waits for people, in brief: without anything that it says.
 
     agent_name: The agent's name now; null if it was deleted.
+    tool_name: The tool that the agent wants to call.
     """
 
     id: Id

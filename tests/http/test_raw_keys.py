@@ -88,6 +88,7 @@ class Session:
             "resource_type": "record",
             "resource_name": "r1",
             "workspace_id": self.tenant.id,
+            "review_id": "018bcfe5-6800-7000-8000-00000000face",
         }
         for operation in sorted(ENDPOINTS, key=lambda each: each.method == "DELETE"):
             for path in (operation.path.format_map(ids), re.sub(r"{\w+}", STRAY, operation.path)):
