@@ -4810,6 +4810,7 @@ export interface components {
             agentId: string;
             /** @description The agent's name now; null if it was deleted. */
             agentName: string | null;
+            /** @description The tool that the agent wants to call. */
             toolName: string;
             /**
              * Format: date-time
