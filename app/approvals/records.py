@@ -18,6 +18,7 @@ from app.model.approvals import (
 )
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RecordRead, RuleRef
+from app.model.ids import time_of_id
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record, number_of
@@ -107,8 +108,7 @@ def open_keys(
 
 async def drop_old_ids(client: Client, keyspace: Keyspace, now_ms: int) -> None:
     """Remove approvals whose records are long gone from the list of all; ids begin with the time of their making."""
-    time = f"{max(0, now_ms - _LISTED_MS):012x}"
-    await client.call("ZREMRANGEBYLEX", keyspace.approvals, "-", f"({time[:8]}-{time[8:]}")
+    await client.call("ZREMRANGEBYLEX", keyspace.approvals, "-", f"({time_of_id(max(0, now_ms - _LISTED_MS))}")
 
 
 def _status(record: dict[str, str], now_ms: int) -> ApprovalStatus:

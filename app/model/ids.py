@@ -50,6 +50,12 @@ class Ids:
         self._drawn = bits.to_bytes(size).hex(" ", _RANDOM_BYTES).split(" ")
 
 
+def time_of_id(ms: int) -> str:
+    """How ids made at this time begin, ms since the epoch; all that were made earlier sort before it."""
+    digits = f"{ms:012x}"
+    return f"{digits[:8]}-{digits[8:]}"
+
+
 def time_ms_of(uuid: str) -> int:
     """When one of these ids was made, ms since the epoch; meaningless for any other UUID."""
     return int(uuid[:8] + uuid[9:13], 16)

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from app.model.approvals import Person
+from app.model.changes import ChangeKind
 from app.model.fields import Uuid
 from app.model.policies import Owner, Policy, PolicyKind
 from app.model.policy_sets import PolicyChange
@@ -27,14 +28,6 @@ class ReviewStatus(StrEnum):
     STALE = "stale"
 
 
-class ChangeToPolicy(StrEnum):
-    """What becomes of a policy."""
-
-    CREATED = "created"
-    UPDATED = "updated"
-    DELETED = "deleted"
-
-
 class ReviewedPolicy(Struct, frozen=True, rename="camel"):
     """A policy that a review would change.
 
@@ -43,7 +36,7 @@ class ReviewedPolicy(Struct, frozen=True, rename="camel"):
     name: Its name after the change; before it, if the change deletes it.
     """
 
-    kind: ChangeToPolicy
+    kind: ChangeKind
     policy_id: Uuid
     name: str
 

@@ -19,9 +19,10 @@ from app.errors import (
 from app.model.actors import Actor, ActorKind, ChangedBy, Via
 from app.model.agents import group_digest
 from app.model.approvals import Person
-from app.model.ids import Ids
+from app.model.changes import ChangeKind
+from app.model.ids import Ids, time_of_id
 from app.model.policies import Owner, Policy
-from app.model.policy_reviews import ChangeToPolicy, PolicyReview, ReviewedPolicy, ReviewQuery, ReviewStatus
+from app.model.policy_reviews import PolicyReview, ReviewedPolicy, ReviewQuery, ReviewStatus
 from app.model.policy_sets import PolicyChange
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -108,7 +109,7 @@ class PolicyReviews:
         await self._require_room(keyspace, owner, whole)
         others = await self._others(workspace_id, owner)
         asker = await self._client.call("HMGET", keyspace.key(by.actor.id), "root", "key_id", "person")
-        policies = [ReviewedPolicy(ChangeToPolicy(each.kind), each.policy.id, each.policy.name) for each in changed]
+        policies = [ReviewedPolicy(ChangeKind(each.kind), each.policy.id, each.policy.name) for each in changed]
         digest = _digest(asker[0] or by.actor.id, owner, token, others, changed)
         for waiting in await self._waiting(keyspace):
             if waiting[1]["digest"] == digest:
@@ -132,8 +133,8 @@ class PolicyReviews:
         status = check_reply(ASK_POLICY_REVIEW, await self._client.run(ASK_POLICY_REVIEW, keys, args))[0]
         require_actor(status)
         require_room(status, "workspace", "changes of policies that wait for a second person", WAITING_MAX)
-        time = f"{max(0, now_ms - VALID_MS - KEEP_MS):012x}"
-        await self._client.call("ZREMRANGEBYLEX", keyspace.policy_reviews, "-", f"({time[:8]}-{time[8:]}")
+        oldest = time_of_id(max(0, now_ms - VALID_MS - KEEP_MS))
+        await self._client.call("ZREMRANGEBYLEX", keyspace.policy_reviews, "-", f"({oldest}")
         return await self.get(workspace_id, review_id)
 
     async def get(self, workspace_id: str, review_id: str) -> PolicyReview:
@@ -203,7 +204,6 @@ class PolicyReviews:
         approval = ReviewApproval(review_id, by, note, head["asker"], head["others"], KEEP_MS)
         asked = ChangedBy(Actor(review.asked_by.key_id, review.asked_by.name, ActorKind.KEY), review.reason)
         stored = stored_owner(review.owner, keyspace, self._limits)
-        moved = await self._moved(keyspace, review.owner, head)
         for _ in range(ATTEMPTS):
             try:
                 done = await put_policies(
@@ -215,7 +215,7 @@ class PolicyReviews:
             if done is not None:
                 return done.changes
             if (await self.get(workspace_id, review_id)).status is not ReviewStatus.PENDING:
-                moved = moved or await self._moved(keyspace, review.owner, head)
+                moved = await self._moved(keyspace, review.owner, head)
                 what = " and ".join(moved) or "the policies that it changes"
                 raise PolicyReviewStale(f"{what} changed after it was asked for, so nothing was written; ask again")
         return contended()

@@ -3132,7 +3132,7 @@ export interface components {
         /** @description A policy that a review would change. */
         ReviewedPolicy: {
             /** @description What would become of it. */
-            kind: components["schemas"]["ChangeToPolicy"];
+            kind: components["schemas"]["app.model.changes.ChangeKind"];
             /**
              * Format: uuid
              * @description Its id, also before it exists.
@@ -3142,10 +3142,10 @@ export interface components {
             name: string;
         };
         /**
-         * @description What becomes of a policy.
+         * @description What was done. A key that was revoked has been deleted.
          * @enum {string}
          */
-        ChangeToPolicy: "created" | "deleted" | "updated";
+        "app.model.changes.ChangeKind": "created" | "deleted" | "updated";
         /** @description Who asked or decided, with their name at that time. */
         Person: {
             /**
@@ -3462,7 +3462,7 @@ export interface components {
         /** @description What becomes of one policy. */
         PolicyToReview: {
             /** @description What would become of it. */
-            kind: components["schemas"]["ChangeToPolicy"];
+            kind: components["schemas"]["app.model.changes.ChangeKind"];
             /**
              * Format: uuid
              * @description Its id, also before it exists.
@@ -3788,11 +3788,6 @@ export interface components {
             /** @description The breaker that made the change, and the decision that filled it; left out if it was not a breaker. */
             tripped?: components["schemas"]["Trip"];
         };
-        /**
-         * @description What was done. A key that was revoked has been deleted.
-         * @enum {string}
-         */
-        "app.model.changes.ChangeKind": "created" | "deleted" | "updated";
         /**
          * @description What kind of thing was changed.
          * @enum {string}
