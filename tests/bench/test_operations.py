@@ -15,21 +15,21 @@ pytestmark = pytest.mark.skipif(
     sys.version_info[:2] != (3, 11), reason="each version of Python has its own bytecode; CI counts that of 3.11"
 )
 
-WITHIN = 0.005
-OF_CALLS = {SAME: 3_226, VARIED: 3_328, TRACED: 3_460}
-C_CALLS = {SAME: 102, VARIED: 106, TRACED: 108}
+WITHIN = 0.002
+OF_CALLS = {SAME: 3_054, VARIED: 3_156, TRACED: 3_279}
+C_CALLS = {SAME: 99, VARIED: 103, TRACED: 105}
 OF_DECIDE = {
-    "1 policy on the tool": 369,
+    "1 policy on the tool": 368,
     "100 policies on the tool": 9_220,
     "500 policies on the tool": 45_620,
-    "100 policies, one of them on the tool": 369,
+    "100 policies, one of them on the tool": 368,
     "100 rules of one policy on the tool": 8_329,
-    "16 further parameters in the call": 416,
+    "16 further parameters in the call": 415,
     "a rule that reads a record": 1_088,
     "no card, IBAN or credential in any value": 2_254,
     "a shell line of 205 characters": 8_859,
 }
-"""If a change takes fewer, write down how many; if it takes more, find out why first."""
+"""Of calls that come one by one. If a change takes fewer, write down how many; if it takes more, find out why first."""
 
 
 @pytest.mark.parametrize("case", OF_DECIDE)
@@ -46,6 +46,6 @@ def test_a_plain_allowed_call_takes_what_it_took(tmp_path, kind):
     cores = Cores(usable[0], usable[-1])
     store = next(iter(store_binaries()))
     bench = Bench(cores=cores, seconds=0, rounds=1, store=store, folder=tmp_path, command="")
-    counted = count_calls(bench, ROOT, kind)
+    counted = count_calls(bench, ROOT, kind, connections=1)
     assert counted[OPERATIONS] == pytest.approx(OF_CALLS[kind], rel=WITHIN)
-    assert counted[C] <= C_CALLS[kind] * (1 + 4 * WITHIN)
+    assert counted[C] <= C_CALLS[kind] * (1 + 5 * WITHIN)
