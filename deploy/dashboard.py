@@ -157,6 +157,15 @@ ROWS: dict[str, list[Panel]] = {
             },
         ),
         (
+            "Changes of policies that wait for a second person",
+            "Their number, and for how long the one has waited that waits longest.",
+            "short",
+            {
+                "waiting": f"max(remit_policy_reviews_waiting{_OF})",
+                "oldest, seconds": f"max(remit_policy_reviews_oldest_seconds{_OF})",
+            },
+        ),
+        (
             "Webhook events",
             "Delivered, failed attempts, and parked.",
             "short",

@@ -1,4 +1,4 @@
-"""Which approvals wait for people, and how many in all workspaces together, and for how long."""
+"""What waits for people: approvals, and policy reviews; how many in all workspaces together, and for how long."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,30 +19,37 @@ _AT_ONCE = 64
 
 
 class Waiting(Struct, frozen=True):
-    """The approvals that wait, in number, and the seconds since the one that waits longest was asked for; 0 = none."""
+    """How many approvals and policy reviews wait, and the seconds since the oldest of each was asked for; 0 = none.
+
+    A review that is stale counts until somebody looks at the list of reviews.
+    """
 
     approvals: int = 0
     oldest_seconds: float = 0.0
+    reviews: int = 0
+    oldest_review_seconds: float = 0.0
 
 
 class WaitingWatch:
-    """Looks through the open approvals of all workspaces, every few seconds at most."""
+    """Looks through what waits in all workspaces, every few seconds at most."""
 
     def __init__(self, client: Client, now: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self.look = KeptReading(self._count, FRESH_SECONDS, now)
-        """The approvals that wait, as they were at most FRESH_SECONDS ago. Raises StoreUnavailable."""
+        """What waits, as it was at most FRESH_SECONDS ago. Raises StoreUnavailable."""
 
     async def _count(self) -> Waiting:
         now_ms = await store_time_ms(self._client)
-        waiting, oldest_ms = 0, now_ms
+        approvals, reviews = list[str](), list[str]()
         keyspaces = [keyspace_of(each) for each in await workspace_ids(self._client)]
         found = await self._client.read_each(_open(each.approvals_open, now_ms) for each in keyspaces)
         for keyspace, ids in zip(keyspaces, found, strict=True):
-            pending = await _pending(self._client, keyspace, ids or ())
-            waiting += len(pending)
-            oldest_ms = min([oldest_ms, *map(time_ms_of, pending)])
-        return Waiting(waiting, (now_ms - oldest_ms) / 1000)
+            approvals += await _pending(self._client, keyspace, ids or ())
+        found = await self._client.read_each(_open(each.policy_reviews_waiting, now_ms) for each in keyspaces)
+        for ids in found:
+            reviews += [each.decode() for each in ids or ()]
+        oldest_ms, oldest_review_ms = (min([now_ms, *map(time_ms_of, ids)]) for ids in (approvals, reviews))
+        return Waiting(len(approvals), (now_ms - oldest_ms) / 1000, len(reviews), (now_ms - oldest_review_ms) / 1000)
 
 
 async def pending_ids(client: Client, keyspace: Keyspace, opened: str, now_ms: int) -> list[str]:
@@ -51,7 +58,7 @@ async def pending_ids(client: Client, keyspace: Keyspace, opened: str, now_ms: i
 
 
 def _open(name: str, now_ms: int) -> tuple[str, ...]:
-    """The command that finds those that are open, which those that were approved and not used yet are, too."""
+    """The command that finds those that have not expired; approvals that were approved and not used are among them."""
     return "ZRANGE", name, f"({now_ms}", "+inf", "BYSCORE"
 
 

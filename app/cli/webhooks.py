@@ -20,10 +20,15 @@ WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 _EVENT = click.Choice([each.value for each in WebhookEvent])
 _FORMAT = click.Choice([each.value for each in WebhookFormat])
 _ONLY = (
-    ("--agent", "agents", None, "Only events about this agent, by id or alias"),
-    ("--group", "groups", None, "Only events about agents in this group"),
+    ("--agent", "agents", None, "Only events about this agent or reviews of its policies, by id or alias"),
+    ("--group", "groups", None, "Only events about agents in this group or reviews of their policies"),
     ("--tool", "tools", None, "Only events about calls of this tool, or of `prefix*`"),
-    ("--policy", "policies", Uuid("remit policies list"), "Only events about this policy, or calls that it decided"),
+    (
+        "--policy",
+        "policies",
+        Uuid("remit policies list"),
+        "Only events about this policy or reviews of it, or calls that it decided",
+    ),
     ("--code", "codes", None, "Only events about entries of the log with this code"),
     ("--denied-by", "ruleTypes", None, "Only denials by rules of this type"),
 )

@@ -39,6 +39,7 @@ class WebhookEvent(StrEnum):
     APPROVAL_EXPIRED = "approval.expired", "log", "An approval has expired"
     AGENT_SUSPENDED = "agent.suspended", "trail", "An agent was suspended"
     POLICY_CHANGED = "policy.changed", "trail", "A policy was changed"
+    POLICY_REVIEW_REQUESTED = "policy_review.requested", "trail", "A change of policies waits for a second person"
     DECISION_DENIED = "decision.denied", "log", "A call was denied"
     AUDIT_VERIFICATION_FAILED = "audit.verification_failed", "notices", "The audit log is not what was sealed"
     ACCESS_REQUEST_COMPLETED = "access_request.completed", "log", "An access request has ended"
@@ -63,10 +64,11 @@ EntryCode = Annotated[str, Meta(extra_json_schema={"enum": list(ENTRY_CODES)})]
 class EventFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which events are sent; each field that is given narrows those that say such a thing, and leaves the others.
 
-    agents: Only those about these agents, by id or alias; an alias is resolved now.
+    agents: Only those about these agents, or about reviews of their policies, by id or alias; an alias is resolved now.
     groups: Only those about agents that are in one of these groups when the event is sent.
     tools: Only those about calls of these tools: names, `prefix*`, or `*`.
-    policies: Only those about these policies, or about calls that a rule of theirs decided or asked about; by id.
+    policies: Only those about these policies or reviews of them, or about calls that a rule of theirs decided or asked
+    about; by id.
     codes: Only those about entries of the log with one of these codes, such as `approval_denied` or `quota_full`.
     rule_types: Only denials decided by rules of these types, and with `denial_breaker` also those that filled one.
     sample: The share of denials to send, above 0 and up to 1, chosen by the entry's id; all if left out.

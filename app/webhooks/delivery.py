@@ -97,9 +97,10 @@ class Delivery:
         self._requests = PermittedRequests(settings)
         self.slack = slack_app(settings, secrets.signer, self._requests)
         """The app in which people decide; None = nobody decides in Slack."""
-        pages = "console" if settings.console else "v1"
-        self._approvals_url = settings.public_url and f"{settings.public_url.rstrip('/')}/{pages}/approvals/"
         self.public_url = settings.public_url
+        self._pages_url: str | None = None
+        if settings.console and settings.public_url:
+            self._pages_url = f"{settings.public_url.rstrip('/')}/console/"
 
     def check(self, url: str) -> None:
         """Raise Refused if the URL alone shows that events may not be sent there, or if it contains an API key of ours.
@@ -146,7 +147,7 @@ class Delivery:
         if webhook.format is WebhookFormat.STANDARD:
             return body
         event = msgspec.json.decode(body)
-        message = _MESSAGES[webhook.format](event["type"], event["data"], self._approvals_url)
+        message = _MESSAGES[webhook.format](event["type"], event["data"], self._pages_url)
         if webhook.format is WebhookFormat.SLACK and self.slack is not None:
             pending = [each for each in calls_of(event["data"]) if each.get("status") == ApprovalStatus.PENDING]
             message["blocks"] += review_buttons([self.slack.review_value(workspace_id, each["id"]) for each in pending])

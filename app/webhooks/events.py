@@ -5,12 +5,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from app.model.access_requests import Callback, Task, TaskStatus
 from app.model.approvals import Approval
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.decisions import Result
+from app.model.policies import Owner
+from app.model.policy_reviews import ReviewedPolicy
 from app.model.rules import DenialCounted, usual_code
 from app.model.sequences import covers
 from app.model.times import rfc3339
@@ -63,6 +65,17 @@ class _Entry(Struct, rename="camel"):
 
 
 _entry = msgspec.json.Decoder(_Entry)
+
+
+class _Asked(Struct, rename="camel"):
+    """The fields of a policy review, as it was asked for, that its event can be narrowed by."""
+
+    agent_id: str | None = None
+    group: str | None = None
+    policies: tuple[ReviewedPolicy, ...] = ()
+
+
+_review = msgspec.json.Decoder(_Asked)
 
 
 class LogEvent(Struct, frozen=True):
@@ -162,19 +175,34 @@ def event_of_task(workspace_id: str, timestamp: str, task: Task, callback: Callb
 
 def event_of_change(workspace_id: str, change: Change, only: EventFilter | None = None) -> Event | None:
     """The event that the change causes; None if it causes none. only: agents and policies to which it is narrowed."""
+    policies = set[str]()
     match change.resource_type, change.kind:
         case ResourceType.POLICY, _:
-            kind, wanted = WebhookEvent.POLICY_CHANGED, only and only.policies
+            kind, policies = WebhookEvent.POLICY_CHANGED, {change.resource_id}
+        case ResourceType.POLICY_REVIEW, ChangeKind.CREATED:
+            kind, policies = WebhookEvent.POLICY_REVIEW_REQUESTED, {each.policy_id for each in _asked(change).policies}
         case ResourceType.AGENT, ChangeKind.UPDATED if msgspec.json.decode(change.after).get("status", "active") != (
             "active"
         ):
-            kind, wanted = WebhookEvent.AGENT_SUSPENDED, only and only.agents
+            kind = WebhookEvent.AGENT_SUSPENDED
         case _:
             return None
-    if wanted and change.resource_id not in wanted:
+    agent_id = owner_in(change).agent_id
+    agents = set[str]() if agent_id is None else {agent_id}
+    if only and (_misses(only.policies, policies) or _misses(only.agents, agents)):
         return None
     data = {"workspaceId": workspace_id, "change": change}
     return Event(event_id(workspace_id, "trail", change.id), kind, change.timestamp, data)
+
+
+def owner_in(change: Change) -> Owner:
+    """The agent that was changed, or whose policies a second person is to review; otherwise the group, or nobody."""
+    if change.resource_type is ResourceType.AGENT:
+        return Owner(change.resource_id)
+    if change.resource_type is not ResourceType.POLICY_REVIEW:
+        return Owner()
+    asked = _asked(change)
+    return Owner(asked.agent_id, asked.group)
 
 
 def event_of_notice(workspace_id: str, notice_id: str, finding: str) -> Event:
@@ -194,6 +222,15 @@ def lost_event(workspace_id: str, first: int, last: int, now_ms: int) -> Event:
 def event_id(workspace_id: str, source: str, position: str) -> str:
     """An id that is the same for the same occurrence, and different from all others in any workspace."""
     return f"msg_{hashlib.sha256(f'{workspace_id} {source} {position}'.encode()).hexdigest()[:32]}"
+
+
+def _asked(change: Change) -> _Asked:
+    return _review.decode(change.after)
+
+
+def _misses(wanted: Collection[str] | UnsetType, said: Collection[str]) -> bool:
+    """True if the event says which these are, and none of them is wanted."""
+    return bool(said) and wanted is not UNSET and set(said).isdisjoint(wanted)
 
 
 def _is_of_call(entry: _Entry, only: EventFilter | None) -> bool:

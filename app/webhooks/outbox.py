@@ -10,6 +10,7 @@ from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
 from app.model.access_requests import approvals_of, requests_endpoint, status_of, task_of
 from app.model.approvals import Approval
+from app.model.policies import WORKSPACE
 from app.model.times import rfc3339
 from app.model.webhooks import Webhook, WebhookEvent
 from app.redis_client.client import Client, Value
@@ -33,6 +34,7 @@ from app.webhooks.events import (
     event_of_task,
     is_in_groups,
     lost_event,
+    owner_in,
 )
 from app.webhooks.records import sending_keys
 
@@ -105,8 +107,10 @@ class Outbox:
         for change_id, record in own_records(entries):
             change = None if record is None else change_of(change_id, record)
             event = None if change is None else event_of_change(self._workspace_id, change, self._webhook.only)
-            if change is not None and event is not None and event.type is WebhookEvent.AGENT_SUSPENDED:
-                event.data["agentName"], groups = await self._agent(change.resource_id)
+            if change is not None and event is not None and (owner := owner_in(change)) != WORKSPACE:
+                groups: Collection[str] = [owner.group] if owner.group is not None else ()
+                if owner.agent_id is not None:
+                    event.data["agentName"], groups = await self._agent(owner.agent_id)
                 event = event if is_in_groups(self._webhook.only, groups) else None
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 

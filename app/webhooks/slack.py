@@ -9,15 +9,15 @@ from typing import Any
 
 from app.model.usual import Usual
 from app.webhooks.slack_app import APPROVE, DENY, REVIEW
-from app.webhooks.told import calls_of, compared_lines, facts_of, listings_of, notified, shown, title_of
+from app.webhooks.told import calls_of, compared_lines, facts_of, listings_of, notified, page_of, shown, title_of
 
 _BUTTON_MAX, _SENTENCE_MAX = 70, 2_000
 
 
-def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = None) -> dict[str, Any]:
+def slack_message(kind: str, data: dict[str, Any], pages_url: str | None = None) -> dict[str, Any]:
     """The body of an incoming webhook: blocks, and a text for the notification.
 
-    approvals_url: what comes before an approval's id in the address of its page.
+    pages_url: where the console's pages begin; None = no link.
     """
     title = title_of(kind, data)
     blocks: list[dict[str, Any]] = [
@@ -27,8 +27,8 @@ def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = N
     plan = calls_of(data)
     if len(plan) > 1:
         elements.append(_commands(f"remit approvals list --plan-id {plan[0]['plan']['id']}"))
-    elif approval := data.get("approval"):
-        elements.append(_where_to_decide(str(approval["id"]), approvals_url))
+    elif page := page_of(data):
+        elements.append(_where_to_decide(*page, pages_url))
     if elements:
         blocks.append({"type": "rich_text", "elements": elements})
     return {"text": f"{title}{_notification(data)}", "mrkdwn": False, "blocks": blocks}
@@ -103,14 +103,10 @@ def preformatted(lines: Sequence[str]) -> dict[str, Any]:
     return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "\n".join(lines)}]}
 
 
-def _where_to_decide(approval_id: str, approvals_url: str | None) -> dict[str, Any]:
-    elements: list[dict[str, Any]] = []
-    if approvals_url is not None:
-        elements += [
-            {"type": "link", "url": approvals_url + approval_id, "text": "The approval"},
-            {"type": "text", "text": " · "},
-        ]
-    return _commands(f"remit approvals show {approval_id}", *elements)
+def _where_to_decide(page: str, words: str, command: str, pages_url: str | None) -> dict[str, Any]:
+    if pages_url is None:
+        return _commands(command)
+    return _commands(command, {"type": "link", "url": pages_url + page, "text": words}, {"type": "text", "text": " · "})
 
 
 def _commands(command: str, *before: dict[str, Any]) -> dict[str, Any]:

@@ -7,13 +7,13 @@ client interprets, so they can contain no link, mention or markup.
 from collections.abc import Sequence
 from typing import Any
 
-from app.webhooks.told import calls_of, facts_of, listings_of, shown, title_of
+from app.webhooks.told import calls_of, facts_of, listings_of, page_of, shown, title_of
 
 _CARD = "application/vnd.microsoft.card.adaptive"
 
 
-def teams_message(kind: str, data: dict[str, Any], approvals_url: str | None = None) -> dict[str, Any]:
-    """The body for the workflow: one adaptive card. approvals_url: as for `slack_message`."""
+def teams_message(kind: str, data: dict[str, Any], pages_url: str | None = None) -> dict[str, Any]:
+    """The body for the workflow: one adaptive card. pages_url: as for `slack_message`."""
     title = title_of(kind, data)
     body = [_text([{"text": title, "weight": "Bolder", "size": "Large"}])]
     body += [_fact(name, value) for name, value in facts_of(data)]
@@ -26,9 +26,8 @@ def teams_message(kind: str, data: dict[str, Any], approvals_url: str | None = N
             body += [_text([{"text": line, "fontType": "Monospace"}], spacing="None") for line in lines]
     card: dict[str, Any] = {"type": "AdaptiveCard", "version": "1.4", "fallbackText": title, "body": body}
     card["msteams"] = {"width": "Full"}
-    if approvals_url is not None and (approval := data.get("approval")):
-        url = approvals_url + str(approval["id"])
-        card["actions"] = [{"type": "Action.OpenUrl", "title": "Decide in the console", "url": url}]
+    if pages_url is not None and (page := page_of(data)):
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Decide in the console", "url": pages_url + page[0]}]
     attachment = {"contentType": _CARD, "contentUrl": None, "content": card}
     return {"type": "message", "summary": title, "attachments": [attachment]}
 

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from app.model.approvals import NOT_APPROVED, SAYS
 from app.model.catalog import Consequence
+from app.model.changes import ResourceType
 from app.model.text import with_hidden_shown
 from app.model.usual import GRAVE, Usual
 from app.model.webhooks import WebhookEvent
@@ -99,10 +100,22 @@ def shown(text: str, most: int = _VALUE_MAX, end: str = _SHORTENED) -> str:
     return line if len(line) <= most else line[:most] + end
 
 
+def page_of(data: dict[str, Any]) -> tuple[str, str, str] | None:
+    """Where people decide about what the event is about: the end of its page's address, its name, and a command."""
+    if approval := data.get("approval"):
+        return f"approvals/{approval['id']}", "The approval", f"remit approvals show {approval['id']}"
+    if (change := data.get("change") or {}).get("resourceType") == ResourceType.POLICY_REVIEW:
+        review_id = change["resourceId"]
+        return f"reviews/{review_id}", "What would change", f"remit policy reviews show {review_id}"
+    return None
+
+
 def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts about the event, one per line."""
     if change := data.get("change"):
         name = [("Agent", data["agentName"])] if data.get("agentName") else []
+        if change["resourceType"] == ResourceType.POLICY_REVIEW:
+            return [*name, *_review_facts(change)]
         facts = [
             *name,
             ("What", f"{change['resourceType']} {change['resourceId']} was {change['kind']}"),
@@ -131,6 +144,16 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     facts += [("Approved by", approved_so_far(approval))] if approval["required"] > 1 else []
     asked = approval["requestedBy"]["name"]
     return [*facts, ("Asked by", asked), ("Status", approval["status"]), ("Expires", approval["expiresAt"])]
+
+
+def _review_facts(change: dict[str, Any]) -> list[tuple[str, str]]:
+    """Of a change of policies that a second person is asked for."""
+    asked = change["after"]
+    whose = [("Group", asked["group"])] if asked.get("group") else []
+    whose += [] if whose or asked.get("agentId") else [("Agents", "all of the workspace")]
+    policies = ", ".join(f"{each['name']} ({each['kind']})" for each in asked["policies"])
+    why = [("Reason", change["reason"])] if "reason" in change else []
+    return [*whose, ("Policies", policies), *why, ("Asked by", _named(change["actorName"], change))]
 
 
 def _named(name: str, by: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How many approvals wait, and for how long, as /metrics reports it."""
+"""How much waits for people, and for how long, as /metrics reports it."""
 
 import pytest
 from approval_steps import ALLOW, ASK, SECRET, ask
@@ -32,7 +32,7 @@ async def put_approval(client, workspace: str, age_s: int, status: str = "pendin
 
 async def test_pending_approvals_of_all_workspaces_are_counted_with_the_age_of_the_oldest(client):
     """Not those that are approved, expired, or whose record is gone; and of more than are read at once."""
-    assert await WaitingWatch(client).look() == Waiting(0, 0.0)
+    assert await WaitingWatch(client).look() == Waiting()
     for number in range(70):
         await put_approval(client, f"w{number % 3}", 30)
     await put_approval(client, "w1", 100)
@@ -43,6 +43,18 @@ async def test_pending_approvals_of_all_workspaces_are_counted_with_the_age_of_t
     waiting = await WaitingWatch(client).look()
     assert waiting.approvals == 71
     assert 100 <= waiting.oldest_seconds < 110
+
+
+async def test_changes_of_policies_that_wait_are_counted_apart(client):
+    """Not those that have expired; of all workspaces, with the age of the oldest."""
+    now_ms = await store_time_ms(client)
+    for workspace, age_s, left_s in (("w1", 90_000, 60), ("w2", 30, 60), ("w2", 700_000, -1)):
+        await client.call("HSET", WORKSPACES, workspace, workspace)
+        review_id = Ids().new(now_ms - age_s * 1000)
+        await client.call("ZADD", keyspace_of(workspace).policy_reviews_waiting, now_ms + left_s * 1000, review_id)
+    waiting = await WaitingWatch(client).look()
+    assert (waiting.approvals, waiting.oldest_seconds, waiting.reviews) == (0, 0.0, 2)
+    assert 90_000 <= waiting.oldest_review_seconds < 90_010
 
 
 async def test_they_are_counted_every_few_seconds_at_most(client):

@@ -7,9 +7,6 @@ from servers import Replica, clean_env
 from tenants import tenant_on
 
 from app.model.api_keys import Scope
-from app.model.ids import Ids
-from tests.support import parts
-from tests.support.actors import BY
 
 pytestmark = pytest.mark.slow
 
@@ -48,9 +45,7 @@ def test_what_waits_is_said_and_is_no(tenant, run_remit, tmp_path):
 
 def test_a_second_person_sees_the_change_and_decides_it(tenant, run_remit, tmp_path):
     """As `policy diff` shows it, with what it means and would have meant; then it is in force, or is not."""
-    _, bob = tenant.in_store(
-        lambda store: parts.api_keys(store, Ids()).create(tenant.id, "bob", (Scope.READ, Scope.POLICIES), by=BY)
-    )
+    bob = tenant.second_person("bob", Scope.READ, Scope.POLICIES)
     agent = tenant.new_agent()["id"]
     rules = [{"type": "tool_allowlist", "tools": ["file.read"]}]
     asked = [

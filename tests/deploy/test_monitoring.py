@@ -58,6 +58,10 @@ SERIES = {
         {"remit_approvals_oldest_seconds": "601x200"},
         {"remit_approvals_oldest_seconds": "600x200"},
     ),
+    "RemitPolicyReviewsWait": (
+        {"remit_policy_reviews_oldest_seconds": "86401x200"},
+        {"remit_policy_reviews_oldest_seconds": "86400x200"},
+    ),
     "RemitWebhookEventsParked": (grows("remit_webhook_events_parked", 1), {"remit_webhook_events_parked": "7x200"}),
     "RemitOverloaded": (refusals("OVERLOADED", 6), refusals("OVERLOADED", 0)),
     "RemitInternalErrors": (refusals("INTERNAL_ERROR", 1), refusals("INTERNAL_ERROR", 0)),

@@ -6,11 +6,8 @@ from servers import Replica
 from tenants import FREE, tenant_on
 
 from app.model.api_keys import Scope
-from app.model.ids import Ids
 from app.model.proposals import ProposalLine
 from app.propose.written import in_shadow
-from tests.support import parts
-from tests.support.actors import BY
 
 RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 GUARD = {"name": "g", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["rm"]}]}
@@ -37,14 +34,8 @@ def plain(tenant, replica):
 @pytest.fixture
 def bob(tenant, reviewing_replica):
     """A second person, who may write policies and nothing else."""
-    key = tenant.in_store(lambda store: _new_key(store, tenant.id))
-    with reviewing_replica.client(key) as client:
+    with reviewing_replica.client(tenant.second_person("bob", Scope.POLICIES)) as client:
         yield client
-
-
-async def _new_key(store, workspace_id):
-    _, raw_key = await parts.api_keys(store, Ids()).create(workspace_id, "bob", (Scope.POLICIES,), by=BY)
-    return raw_key
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from app.redis_client.clients import open_client
 from app.store.keyspace import Keyspace
 from app.store.workspaces import Workspaces
 from tests.support import parts
+from tests.support.actors import BY
 
 FREE = {"type": "tool_allowlist", "tools": ["*"]}
 
@@ -36,6 +37,11 @@ class Tenant:
     def new_key(self, scopes, **fields):
         """The answer to a key's creation."""
         return self._made("/v1/api-keys", {"name": "a key", "scopes": scopes, **fields})
+
+    def second_person(self, name, *scopes):
+        """The key of somebody who counts as nobody else: no key of this workspace has made it."""
+        make = lambda store: parts.api_keys(store, Ids()).create(self.id, name, scopes, by=BY)  # noqa: E731
+        return self.in_store(make)[1]
 
     def let_expire(self, key_id):
         """Make the key expire now."""

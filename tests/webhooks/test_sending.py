@@ -4,10 +4,11 @@ import json
 import uuid
 
 import pytest
-from approval_steps import ALLOW, ASK, answering, approve, ask
+from approval_steps import ALLOW, ASK, SECRET, answering, approve, ask
 from audit_entries import grow_trees
 from commit_scene import everything
 from receivers import subscribe
+from servers import Replica
 from standardwebhooks import Webhook as Verifying
 from standardwebhooks import WebhookVerificationError
 
@@ -15,6 +16,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.audit.log import AuditLog
 from app.audit.seal.retention import Retention
 from app.audit.seal.sealer import Sealer
+from app.model.api_keys import Scope
 from app.model.ids import Ids
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.keyspace import Keyspace
@@ -219,6 +221,63 @@ def test_events_about_calls_are_narrowed_by_agent_group_tool_policy_and_code(ten
         "code": decided | denied,
         "both": {("decision.denied", other)},
     }
+
+
+def test_a_change_of_policies_that_waits_is_told(tenant, store, receiver, sending):
+    """To whom its agent, its group or its policies concern; and once it is made, as a policy's change."""
+    reviewing = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", REMIT_REVIEW="policies")
+    one, other = (tenant.new_agent(groups=[each], name=f"of {each}")["id"] for each in ("a", "b"))
+    policy_id = tenant.new_policy(one, ALLOW)["id"]
+    guard = {"name": "g", "kind": "guardrail", "rules": [DENY]}
+    guard_id = tenant.admin.post("/v1/policies", json=guard).json()["id"]
+    narrowed = {
+        "all": None,
+        "agent": {"agents": [one]},
+        "group": {"groups": ["a"]},
+        "policy": {"policies": [policy_id]},
+        "tool": {"tools": ["rm"]},
+    }
+    for name, only in narrowed.items():
+        events = ["policy_review.requested", "policy.changed"]
+        subscribe(tenant, f"{receiver.url}/{name}", events=events, **({"only": only} if only else {}))
+    try:
+        with (
+            reviewing.client(tenant.admin_key) as writer,
+            reviewing.client(tenant.second_person("bob", Scope.POLICIES)) as bob,
+        ):
+            body = {"name": "n", "rules": [ALLOW]}
+            asked = {
+                "changes one": writer.patch(f"/v1/policies/{policy_id}", json={"priority": 7}),
+                "of the other": writer.post("/v1/policies", json=body | {"agent_id": other}),
+                "of a": writer.post("/v1/policies", json=body | {"group": "a"}),
+                "of all": writer.delete(f"/v1/policies/{guard_id}"),
+            }
+            assert {each.status_code for each in asked.values()} == {202}, [each.text for each in asked.values()]
+            reviews = {answer.json()["id"]: name for name, answer in asked.items()}
+            sending.round()
+            told = {}
+            for headers, sent in receiver.got:
+                event = json.loads(sent)
+                assert event["type"] == "policy_review.requested"
+                change = event["data"]["change"]
+                assert event["data"].get("agentName") == {one: "of a", other: "of b"}.get(change["after"]["agentId"])
+                told.setdefault(headers[":path"].rsplit("/", 1)[1], set()).add(reviews[change["resourceId"]])
+            assert told == {
+                "all": {*asked},
+                "agent": {"changes one", "of a", "of all"},
+                "group": {"changes one", "of a", "of all"},
+                "policy": {"changes one"},
+                "tool": {*asked},
+            }
+            receiver.got.clear()
+            review_id = asked["of the other"].json()["id"]
+            answer = bob.post(f"/v1/policy-reviews/{review_id}/approve", json={})
+            assert answer.status_code == 200, answer.text
+            sending.round()
+            types = [json.loads(sent)["type"] for headers, sent in receiver.got if headers[":path"].endswith("/all")]
+            assert types == ["policy.changed"]
+    finally:
+        reviewing.stop()
 
 
 def test_changes_are_narrowed_by_policy_and_by_agent(tenant, receiver, sending):

@@ -44,7 +44,7 @@ def event(parameters, reason="why", tool="refund.create", name="runtime", contex
 
 def message(*given, **fields):
     """The message about a call that waits."""
-    return slack_message("approval.requested", event(*given, **fields), f"{CONSOLE}/approvals/")
+    return slack_message("approval.requested", event(*given, **fields), f"{CONSOLE}/")
 
 
 def elements(block):
@@ -166,6 +166,42 @@ def test_what_the_agent_says_stands_apart_from_the_call():
     assert said["elements"][0]["text"] == 'description = "fine\\nStatus: approved"'
 
 
+REVIEW_ID = "01a1fb57-73a1-7c34-9c4e-5a0ff3c1d7b3"
+
+
+def asked_change(**fields):
+    """The data of the event about a change of policies that waits."""
+    policies = [{"kind": "created", "policyId": "p1", "name": "<!channel>\nAsked by: nobody"}]
+    after = {"status": "pending", "agentId": "a1", "group": None, "policies": policies} | fields
+    change = {"resourceType": "policy_review", "resourceId": REVIEW_ID, "kind": "created", "after": after}
+    change |= {"actorName": "ann", "via": "console", "reason": "labels", "before": None}
+    return {"workspaceId": "ws", "change": change} | ({"agentName": "night bot"} if after["agentId"] else {})
+
+
+def test_a_change_that_waits_for_a_second_person_is_told_with_its_page():
+    """Whose policies, which, who asked and why; in Slack and on a card."""
+    made = slack_message("policy_review.requested", asked_change(), f"{CONSOLE}/")
+    assert made["text"] == "A change of policies waits for a second person: night bot"
+    facts, link = made["blocks"][1]["elements"]
+    lines = [
+        "Agent: night bot",
+        "Policies: <!channel>\\nAsked by: nobody (created)",
+        "Reason: labels",
+        "Asked by: ann (console)",
+    ]
+    assert "".join(each["text"] for each in facts["elements"]).split("\n") == lines
+    assert [each.get("url") for each in link["elements"]] == [f"{CONSOLE}/reviews/{REVIEW_ID}", None, None]
+    assert link["elements"][2]["text"] == f"remit policy reviews show {REVIEW_ID}"
+    [attachment] = teams_message("policy_review.requested", asked_change(), f"{CONSOLE}/")["attachments"]
+    assert ["".join(line) for line in runs(attachment["content"])][1:] == lines
+    assert attachment["content"]["actions"][0]["url"] == f"{CONSOLE}/reviews/{REVIEW_ID}"
+    for owner, line in (({"group": "desk"}, "Group: desk"), ({}, "Agents: all of the workspace")):
+        told = slack_message("policy_review.requested", asked_change(agentId=None, **owner))
+        assert (
+            next(elements(told["blocks"][1]))["text"] + told["blocks"][1]["elements"][0]["elements"][1]["text"] == line
+        )
+
+
 def runs(card):
     """The text runs of a card, line by line."""
     return [[run["text"] for run in block["inlines"]] for block in card["body"]]
@@ -175,7 +211,7 @@ def runs(card):
 def test_callers_text_in_a_card_is_never_a_link_markup_or_a_line(parameters, reason, tool, name, context, agent):
     """It appears only in text runs, one line per value; the link, the styles and the title are ours."""
     data = event(parameters, reason, tool, name, context, agent)
-    [attachment] = teams_message("approval.requested", data, f"{CONSOLE}/approvals/")["attachments"]
+    [attachment] = teams_message("approval.requested", data, f"{CONSOLE}/")["attachments"]
     card = attachment["content"]
     assert {each["type"] for each in card["body"]} == {"RichTextBlock"}
     assert all(
@@ -191,7 +227,7 @@ def test_callers_text_in_a_card_is_never_a_link_markup_or_a_line(parameters, rea
 
 def test_a_card_reads_well():
     """What happened, the call, every reason, who must approve, and one link."""
-    made = teams_message("approval.requested", event({"amount": 900}, reason="too much"), f"{CONSOLE}/approvals/")
+    made = teams_message("approval.requested", event({"amount": 900}, reason="too much"), f"{CONSOLE}/")
     assert made["type"] == "message"
     assert made["attachments"][0]["contentType"] == "application/vnd.microsoft.card.adaptive"
     assert ["".join(line) for line in runs(made["attachments"][0]["content"])] == [

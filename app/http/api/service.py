@@ -30,7 +30,12 @@ _OF_SEALING = {
     "remit_checkpoint_forks": "forks",
     "remit_quota_time_ahead_seconds": "quota_ahead_seconds",
 }
-_OF_APPROVALS = {"remit_approvals_waiting": "approvals", "remit_approvals_oldest_seconds": "oldest_seconds"}
+_OF_PEOPLE = {
+    "remit_approvals_waiting": "approvals",
+    "remit_approvals_oldest_seconds": "oldest_seconds",
+    "remit_policy_reviews_waiting": "reviews",
+    "remit_policy_reviews_oldest_seconds": "oldest_review_seconds",
+}
 _OF_WEBHOOKS = {
     "remit_webhook_events_delivered": "delivered",
     "remit_webhook_attempts_failed": "failed",
@@ -51,6 +56,8 @@ STORE_GAUGES = {
     "remit_checkpoint_forks": "Logs and trails that are signed no more, because they do not continue what was signed.",
     "remit_approvals_waiting": "Approvals that wait for a person.",
     "remit_approvals_oldest_seconds": "Time for which the call has waited for a person that waits longest; 0 = none.",
+    "remit_policy_reviews_waiting": "Changes of policies that wait for a second person.",
+    "remit_policy_reviews_oldest_seconds": "Time for which the one of these has waited that waits longest; 0 = none.",
     "remit_webhook_events_delivered": "Webhook events delivered.",
     "remit_webhook_attempts_failed": "Failed attempts to deliver a webhook event.",
     "remit_webhook_events_parked": "Webhook events parked after a day of failed attempts.",
@@ -105,7 +112,7 @@ async def metrics(services: Services) -> str:
     else:
         numbers = {_UP: 1, _LIMIT: services.settings.audit_backlog_max, _CLOCK: round(ahead_s, 3)}
         numbers |= {name: getattr(lag, field) for name, field in _OF_SEALING.items()}
-        numbers |= {name: getattr(waiting, field) for name, field in _OF_APPROVALS.items()}
+        numbers |= {name: getattr(waiting, field) for name, field in _OF_PEOPLE.items()}
         numbers |= {name: told.get(field, 0) for name, field in _OF_WEBHOOKS.items()}
     gauges = (gauge_text(name, STORE_GAUGES[name], value) for name, value in numbers.items())
     return services.metrics.render() + "".join(gauges)

@@ -2324,7 +2324,7 @@ export interface components {
          * @description The events a webhook can receive.
          * @enum {string}
          */
-        WebhookEvent: "access_request.completed" | "agent.suspended" | "approval.decided" | "approval.expired" | "approval.requested" | "approvals.filling" | "audit.verification_failed" | "decision.denied" | "policy.changed";
+        WebhookEvent: "access_request.completed" | "agent.suspended" | "approval.decided" | "approval.expired" | "approval.requested" | "approvals.filling" | "audit.verification_failed" | "decision.denied" | "policy.changed" | "policy_review.requested";
         /**
          * @description How an event is written: as Remit's own JSON, as a message for Slack, or as a card for Teams.
          * @enum {string}
@@ -2332,13 +2332,13 @@ export interface components {
         WebhookFormat: "slack" | "standard" | "teams";
         /** @description Which events are sent; each field that is given narrows those that say such a thing, and leaves the others. */
         EventFilter: {
-            /** @description Only those about these agents, by id or alias; an alias is resolved now. */
+            /** @description Only those about these agents, or about reviews of their policies, by id or alias; an alias is resolved now. */
             agents?: string[];
             /** @description Only those about agents that are in one of these groups when the event is sent. */
             groups?: string[];
             /** @description Only those about calls of these tools: names, `prefix*`, or `*`. */
             tools?: string[];
-            /** @description Only those about these policies, or about calls that a rule of theirs decided or asked about; by id. */
+            /** @description Only those about these policies or reviews of them, or about calls that a rule of theirs decided or asked about; by id. */
             policies?: string[];
             /** @description Only those about entries of the log with one of these codes, such as `approval_denied` or `quota_full`. */
             codes?: ("allowed" | "approval_required" | "default_deny" | "tool_denied" | "not_allowlisted" | "parameter_invalid" | "schema_invalid" | "quota_full" | "budget_spent" | "too_many_denials" | "outside_hours" | "sequence_forbidden" | "request_not_pinned" | "rule_failed" | "approvals_full" | "batch_refused" | "agent_suspended" | "agent_revoked" | "approval_approved" | "approval_denied" | "approval_cancelled" | "approval_expired")[];

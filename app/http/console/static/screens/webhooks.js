@@ -19,6 +19,7 @@ const EVENTS = [
   "approval.expired",
   "agent.suspended",
   "policy.changed",
+  "policy_review.requested",
   "decision.denied",
   "audit.verification_failed",
   "access_request.completed",
