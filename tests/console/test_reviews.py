@@ -60,6 +60,19 @@ def asked(tenant, agent, name, tools):
     return answer.json()["id"]
 
 
+def written(tenant, bob, agent, name):
+    """A policy that bob has approved."""
+    review = asked(tenant, agent, name, ["mail.read"])
+    assert bob.post(f"/v1/policy-reviews/{review}/approve", json={}).status_code == 200
+    return tenant.admin.get(f"/v1/policy-reviews/{review}").json()["policies"][0]["policyId"]
+
+
+def changed(tenant, bob, policy, priority):
+    """The policy has this priority, with bob's approval."""
+    review = tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": priority}).json()["id"]
+    assert bob.post(f"/v1/policy-reviews/{review}/approve", json={}).status_code == 200
+
+
 def test_a_policy_waits_for_a_second_person_who_sees_what_it_means(visit, tenant, bob_key):
     """Who asked can only withdraw it. Approve works once the comparison has answered, and moves nothing."""
     agent = tenant.new_agent(name="Shop bot", alias="shop-bot")["id"]
@@ -136,10 +149,8 @@ def test_a_change_that_is_stale_says_so_and_is_asked_for_again(visit, tenant, bo
 
 
 def test_a_change_that_is_stale_says_what_it_was_compared_with_and_what_is_there_now(visit, tenant, bob_key):
-    first = asked(tenant, tenant.new_agent()["id"], "Read invoices", ["invoice.read"])
     with tenant.replica.client(bob_key) as bob:
-        assert bob.post(f"/v1/policy-reviews/{first}/approve", json={}).status_code == 200
-        policy = tenant.admin.get(f"/v1/policy-reviews/{first}").json()["policies"][0]["policyId"]
+        policy = written(tenant, bob, tenant.new_agent()["id"], "Read invoices")
         one, two = (
             tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": priority}).json()["id"]
             for priority in (1, 2)
@@ -148,6 +159,43 @@ def test_a_change_that_is_stale_says_what_it_was_compared_with_and_what_is_there
         assert bob.post(f"/v1/policy-reviews/{two}/approve", json={}).status_code == 409
     page = visit(bob_key).open(f"/console/reviews/{two}", "Change of policies")
     page.get_by_text("Read invoices was version 1 and is version 2 now.").wait_for()
+
+
+def test_a_deletion_that_was_denied_is_asked_for_again_of_the_present_version(visit, tenant, bob_key):
+    """Also if somebody changes the policy once more while it is asked."""
+    with tenant.replica.client(bob_key) as bob:
+        policy = written(tenant, bob, tenant.new_agent()["id"], "Read drafts")
+        deletion = tenant.admin.delete(f"/v1/policies/{policy}").json()["id"]
+        assert bob.post(f"/v1/policy-reviews/{deletion}/deny", json={}).status_code == 200
+        changed(tenant, bob, policy, 1)
+        visitor = visit(tenant.admin_key)
+        page = visitor.open(f"/console/reviews/{deletion}", "Change of policies")
+        page.get_by_text("Read drafts was version 1 and is version 2 now.").wait_for()
+        page.get_by_role("button", name="Ask again: delete Read drafts").click()
+        dialog = page.get_by_role("dialog")
+        changed(tenant, bob, policy, 2)
+        dialog.get_by_label("Reason").fill("nobody drafts")
+        dialog.get_by_role("button", name="Delete").click()
+        dialog.get_by_text("saved version 3").wait_for()
+        dialog.get_by_role("button", name="Delete").click()
+        page.get_by_text("nobody drafts").wait_for()
+    page.get_by_text("Waits for a second person, and expires").wait_for()
+    again = tenant.admin.get("/v1/policy-reviews", params={"status": "pending"}).json()[0]
+    assert [(each["kind"], each["policyId"]) for each in again["policies"]] == [("deleted", policy)]
+    assert page.url.endswith(f"/console/reviews/{again['id']}")
+    visitor.forgive("status of 412")
+
+
+def test_what_a_change_was_to_become_of_policies_that_are_gone_is_not_asked_for_again(visit, tenant, bob_key):
+    with tenant.replica.client(bob_key) as bob:
+        policy = written(tenant, bob, tenant.new_agent()["id"], "Read spam")
+        deletion = tenant.admin.delete(f"/v1/policies/{policy}").json()["id"]
+        change = tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": 7}).json()["id"]
+        for review, verdict, status in ((change, "deny", 200), (deletion, "approve", 200)):
+            assert bob.post(f"/v1/policy-reviews/{review}/{verdict}", json={}).status_code == status
+    page = visit(bob_key).open(f"/console/reviews/{change}", "Change of policies")
+    page.get_by_text("Read spam is gone.").wait_for()
+    assert page.get_by_role("button", name="Ask again").count() == 0
 
 
 def test_what_waits_is_readable_on_a_phone(visit, tenant):

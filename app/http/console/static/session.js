@@ -29,6 +29,10 @@ export function lacks(...scopes) {
   return can(...scopes) ? undefined : `Needs the scope ${scopes.join(" or ")}; an administrator can give it`;
 }
 
+/** Why who is signed in does not change the policy, undefined if they may. @param {Policy | null} policy */
+export const fixed = (policy) =>
+  lacks("policies") ?? (policy?.managedBy ? `It is managed by ${policy.managedBy}` : undefined);
+
 /** True if this was said by who is signed in, in whichever session. @param {{keyId?: string | null, person?: string}} by */
 export function isMine(by) {
   const me = session.value;

@@ -3,7 +3,7 @@ import "../styles.js";
 import { ask, get } from "../api.js";
 import { write } from "../exact.js";
 import { policies } from "../names.js";
-import { lacks } from "../session.js";
+import { fixed } from "../session.js";
 import { moment } from "../time.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
@@ -54,8 +54,7 @@ export function Cause({ policyId, version, index }) {
   const { now, since, before, gone } = found;
   if (!since) return html`<p class="cause muted">Version ${version} of the policy is no longer kept.</p>`;
   const policy = now.policy;
-  const why =
-    lacks("policies") ?? (policy.managedBy ? `It is managed by ${policy.managedBy}: change it there` : undefined);
+  const why = fixed(policy);
   const undo = async (/** @type {string} */ reason) => {
     const how = { reason, ifMatch: policy.version };
     const { data } = await (

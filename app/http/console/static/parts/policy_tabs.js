@@ -1,7 +1,7 @@
 // The versions of a policy, and what it would change as a shadow.
 import { ask, get } from "../api.js";
 import { policies } from "../names.js";
-import { lacks } from "../session.js";
+import { fixed } from "../session.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
@@ -10,9 +10,6 @@ import { Problem, Skeleton } from "./loading.js";
 import { PolicyDiff } from "./policy_diff.js";
 import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
-
-/** Why the session cannot change the policy, undefined if it can. @param {Policy} policy */
-const fixed = (policy) => lacks("policies") ?? (policy.managedBy ? `It is managed by ${policy.managedBy}` : undefined);
 
 /** @param {{policy: Policy, done: () => void}} props */
 export function VersionsTab({ policy: given, done }) {

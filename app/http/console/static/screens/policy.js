@@ -15,7 +15,7 @@ import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
 import { useRead } from "../parts/read.js";
 import { Tabs } from "../parts/tabs.js";
 import { Pill, Tag, Text } from "../parts/text.js";
-import { lacks } from "../session.js";
+import { fixed, lacks } from "../session.js";
 import { address, param, place, setParams, to } from "../url.js";
 import { html, useEffect, useLayoutEffect, useState } from "../vendor/preact.js";
 
@@ -98,7 +98,7 @@ function Page({ policy, schema, reload }) {
   const tab = tabs.some(([name]) => name === param("tab")) ? param("tab") : "edit";
   const asJson = param("as") === "json" || draft.policy === undefined;
   const managed = policy?.managedBy;
-  const why = lacks("policies") ?? (managed ? `It is managed by ${managed}` : undefined);
+  const why = fixed(policy);
   const [taking, setTaking] = useState(false);
   const missing = [
     ...(owner === "?" ? ["what it governs"] : []),

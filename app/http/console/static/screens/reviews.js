@@ -1,18 +1,20 @@
 // One change of policies that waits for a second person, or did: what it changes, what that means, and the decision.
 import "../styles.js";
-import { ask, get } from "../api.js";
+import { ask, get, Waits } from "../api.js";
 import { keepUnsaved, readSchema, written } from "../draft.js";
 import { write } from "../exact.js";
 import { Icon } from "../icons.js";
 import { agents, policies } from "../names.js";
 import { Action } from "../parts/action.js";
+import { Confirm } from "../parts/confirm.js";
+import { useLatest } from "../parts/latest.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { Meaning } from "../parts/meaning.js";
 import { PolicyDiff } from "../parts/policy_diff.js";
 import { useRead } from "../parts/read.js";
 import { Pill, Text, Time } from "../parts/text.js";
 import { OwnerOf } from "../parts/waiting_reviews.js";
-import { can, isMine, lacks } from "../session.js";
+import { can, fixed, isMine, lacks } from "../session.js";
 import { go, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
@@ -53,7 +55,6 @@ function Review({ review, reload }) {
     ${review.reason && html`<p class="quote"><${Text} value=${review.reason} /></p>`}
     <p class=${`note${waits || review.status === "applied" ? " calm" : ""}`} role="status">${waits ? html`Waits for a second person, and expires <${Time} at=${review.expiresAt} />. Nothing is changed yet.` : ENDED[review.status]}${review.decidedBy && html` By <b><${Text} value=${review.decidedBy.name} /></b>${review.decidedBy.via && ` (${review.decidedBy.via})`}${review.endedAt && html` <${Time} at=${review.endedAt} />`}.`}</p>
     ${review.note && html`<p class="quote"><${Text} value=${review.note} lines /></p>`}
-    ${review.status === "stale" && html`<${Since} review=${review} />`}
     ${["stale", "expired", "denied"].includes(review.status) && html`<${AskAgain} review=${review} />`}
     ${review.policies.map((each) => html`<section class="card stack" key=${each.policyId}><h2>${BECOMES[each.kind]}: ${each.kind === "updated" ? html`<a href=${to(`policies/${each.policyId}`)}><${Text} value=${each.name} /></a>` : html`<${Text} value=${each.name} />`}</h2><${PolicyDiff} before=${each.before} after=${each.after} /></section>`)}
     ${
@@ -90,28 +91,52 @@ function Decide({ review, compared, reload }) {
     <div class="verdicts"><${Action} class="deny" act=${say("deny")} failed=${setError}>Deny<//><${Action} class="approve" disabled=${!ready} act=${say("approve")} failed=${setError}>${compared ? "Approve" : "Comparing…"}<//></div></div>`;
 }
 
-/** Which policies it would have changed have changed since, or are gone. @param {{review: WholeReview}} props */
-function Since({ review }) {
-  if (!policies.all) return null;
-  const moved = review.policies.filter(
-    ({ policyId, before }) => before && policies.all?.get(policyId)?.version !== before.version,
-  );
-  return moved.map(
-    ({ policyId, name, before }) =>
-      html`<p><b><${Text} value=${name} /></b> ${policies.all?.has(policyId) ? html`was version ${before?.version} and is <a href=${to(`policies/${policyId}`, { tab: "versions" })}>version ${policies.all.get(policyId)?.version}</a> now.` : "is gone."}</p>`,
-  );
-}
-
-/** Goes on in the editor with what was asked for, where it is compared with what is there now. @param {{review: WholeReview}} props */
+/** What has become since of the policies that it would have changed, and the way to ask for the same again.
+ * @param {{review: WholeReview}} props */
 function AskAgain({ review }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  const wanted = review.policies.filter((each) => each.after);
-  if (lacks("policies") || !wanted.length) return null;
-  const edit = (/** @type {(typeof wanted)[0]} */ each) => async () => {
+  const [deleting, setDeleting] = useState(/** @type {Policy | null} */ (null));
+  const known = policies.all;
+  if (!known) return html`<${Problem} error=${policies.error} retry=${policies.refresh} />`;
+  const edit = (/** @type {WholeReview["policies"][0]} */ each) => async () => {
     await readSchema();
     const isNew = each.kind === "created";
     keepUnsaved(isNew ? undefined : each.policyId, Number(each.before?.version ?? 0), write(written(each.after)));
     go(isNew ? to("policies/new", { agent: review.agentId }) : to(`policies/${each.policyId}`));
   };
-  return html`<div class="buttons start">${wanted.map((each) => html`<${Action} act=${edit(each)} failed=${setError}>Ask again: edit <${Text} value=${each.name} /><//>`)}</div><${Problem} error=${error} />`;
+  const moved = review.policies.filter(
+    ({ policyId, before }) => before && known.get(policyId)?.version !== before.version,
+  );
+  const ways = review.policies.map((each) => {
+    const now = known.get(each.policyId);
+    if (!now && each.kind !== "created") return null;
+    return now && each.kind === "deleted"
+      ? html`<button type="button" disabled=${fixed(now)} title=${fixed(now)} onClick=${() => setDeleting(now)}>Ask again: delete <${Text} value=${each.name} />…</button>`
+      : html`<${Action} act=${edit(each)} failed=${setError}>Ask again: edit <${Text} value=${each.name} /><//>`;
+  });
+  return html`${moved.map(
+    ({ policyId, name, before }) =>
+      html`<p><b><${Text} value=${name} /></b> ${known.has(policyId) ? html`was version ${before?.version} and is <a href=${to(`policies/${policyId}`, { tab: "versions" })}>version ${known.get(policyId)?.version}</a> now.` : "is gone."}</p>`,
+  )}
+    ${can("policies") && ways.some(Boolean) && html`<div class="buttons start">${ways}</div>`}
+    <${Problem} error=${error} />
+    ${deleting && html`<${Delete} policy=${deleting} close=${() => setDeleting(null)} />`}`;
+}
+
+/** @param {{policy: Policy, close: () => void}} props */
+function Delete({ policy: given, close }) {
+  const [policy, again, meanwhile] = useLatest(given);
+  return html`<${Confirm} title=${`Delete ${policy.name}`} button="Delete" danger reason="needed" close=${close}
+    act=${async (/** @type {string} */ reason) => {
+      try {
+        await ask("DELETE", `/v1/policies/${policy.id}`, { reason, ifMatch: policy.version }).catch(again);
+        close();
+      } catch (error) {
+        if (!(error instanceof Waits)) throw error;
+        go(to(`reviews/${error.review.id}`));
+      } finally {
+        await policies.refresh();
+      }
+    }}>
+    ${meanwhile}<p>Deletes the policy, which is at version ${policy.version}. From then on it binds no decision, on any replica.</p><//>`;
 }
