@@ -222,7 +222,7 @@ def read_files(paths: Sequence[Path], values_file: Path | None = None, source: s
     from app.policy_tools.files.policy_file import (
         FileError,
         find_files,
-        read_policy_file,
+        read_policy_files,
         read_values,
         require_one_file_each,
         require_used,
@@ -230,7 +230,7 @@ def read_files(paths: Sequence[Path], values_file: Path | None = None, source: s
 
     try:
         values = None if values_file is None else read_values(values_file)
-        files = [read_policy_file(path, values) for path in find_files(paths)]
+        files = read_policy_files(find_files(paths), values)
         require_one_file_each(files)
         if values is not None:
             require_used(values, files)

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +20,8 @@ from app.model.policy_sets import Entries, NewPolicy, require_entries
 from app.model.text import FieldError, Name, require_visible
 from app.model.whole_numbers import with_whole_numbers
 from app.policy_tools.files.documents import MAX_BYTES, Document, DocumentError, Steps, read_document, steps_of
+from app.policy_tools.files.faults import faults
 from app.policy_tools.files.values import Values, ValuesError, filled, values_of
-from app.validation_messages import explain
 
 SUFFIXES = (".yaml", ".yml", ".json")
 TESTS = (".test.yaml", ".test.yml", ".test.json")
@@ -112,7 +113,7 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 class FileError(ValueError):
-    """A file that cannot be used; the sentence names file, line and place, and what is expected there."""
+    """Files that cannot be used: a line for each fault, with file, line and place, and what is expected there."""
 
 
 class ReadFile(Struct, frozen=True):
@@ -122,6 +123,19 @@ class ReadFile(Struct, frozen=True):
     file: PolicySetFile
     document: Document
     names: frozenset[str] = frozenset()
+
+
+def read_policy_files(paths: Iterable[Path], values: Values | None = None) -> list[ReadFile]:
+    """The files' policy sets. Raises FileError with the faults of all of them."""
+    read, refused = list[ReadFile](), list[str]()
+    for path in paths:
+        try:
+            read.append(read_policy_file(path, values))
+        except FileError as error:
+            refused.append(str(error))
+    if refused:
+        raise FileError("\n".join(refused))
+    return read
 
 
 def read_policy_file(path: Path, values: Values | None = None) -> ReadFile:
@@ -174,18 +188,22 @@ def _beginning_of(path: Path) -> bytes:
 
 def decoded(path: Path, document: Document, kind: type[Any], origins: Mapping[Steps, str] | None = None) -> Any:
     """The document as a struct. origins: where what is at a path stands, if not in the file. Raises FileError."""
-    value = document.value
-    for _ in range(2):
-        try:
+    # In JSON 5.0 is a whole number, even if the parser returns a float.
+    for value in (document.value, whole := with_whole_numbers(document.value)):
+        with suppress(msgspec.ValidationError):
             return msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            problem = explain(error, kind, value)
-            # In JSON 5.0 is a whole number, even if the parser returns a float.
-            value = with_whole_numbers(value)
-    steps = steps_of(problem.path)
+    found = sorted(
+        (document.line_of(fault.path), fault.path, f"{fault.message}{_origin(fault.path, origins or {})}")
+        for fault in faults(whole, kind)
+    )
+    raise FileError("\n".join(f"{path}:{line}: {place}: {message}" for line, place, message in found))
+
+
+def _origin(path: str, origins: Mapping[Steps, str]) -> str:
+    """Where what is at the path stands, if not in the file."""
+    steps = steps_of(path)
     around = (steps[:size] for size in range(len(steps), 0, -1))
-    origin = next((f" (the value is from {found})" for each in around if (found := (origins or {}).get(each))), "")
-    raise FileError(f"{path}:{document.line_of(problem.path)}: {problem.path}: {problem.message}{origin}")
+    return next((f" (the value is from {found})" for each in around if (found := origins.get(each))), "")
 
 
 def find_files(paths: Iterable[Path], *, tests: bool = False) -> list[Path]:

@@ -19,7 +19,7 @@ from app.model.sequences import covers
 from app.model.text import FieldError, with_hidden_shown
 from app.model.times import parse_time_ms, rfc3339
 from app.policy_tools.compare.claims import judge_claim
-from app.policy_tools.files.policy_file import FileError, ReadFile, find_files, read_policy_file
+from app.policy_tools.files.policy_file import FileError, ReadFile, find_files, read_policy_files
 from app.policy_tools.files.test_file import (
     EarlierCall,
     ExpectedResult,
@@ -260,7 +260,7 @@ def tested_agent(read: ReadTests, values: Values | None) -> str:
 def _files_of(read: ReadTests, values: Values | None) -> list[ReadFile]:
     folder, named = read.path.parent, read.file.policies
     paths = _beside(folder) if named is UNSET else find_files([folder / each for each in named])
-    return [read_policy_file(path, values) for path in paths]
+    return read_policy_files(paths, values)
 
 
 def _beside(folder: Path) -> list[Path]:
