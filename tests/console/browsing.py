@@ -164,6 +164,12 @@ class Visitor:
         self.page.emulate_media(color_scheme="light")
         return found
 
+    def seen(self):
+        """The address, the focus and the text of each open page."""
+        focus = "document.activeElement.outerHTML.slice(0, 300)"
+        pages = [page for page in self._pages if not page.is_closed()]
+        return "\n\n".join(f"{page.url}\n{page.evaluate(focus)}\n{page.inner_text('body')}" for page in pages)
+
     def close(self):
         for page in self._pages:
             if not page.is_closed():

@@ -46,8 +46,18 @@ def visit(browsing, scene):
         opened.append(visitor)
         return visitor
 
+    visit.opened = opened
     yield visit
     faults = [fault for visitor in opened for fault in visitor.faults]
     for visitor in opened:
         visitor.close()
     assert faults == []
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A test that fails shows what its visitors had before them."""
+    report = (yield).get_result()
+    if call.when == "call" and report.failed:
+        seen = [visitor.seen() for visitor in getattr(item.funcargs.get("visit"), "opened", ())]
+        report.sections += [("what was on the screen", each) for each in seen]
