@@ -19,6 +19,7 @@ from app.store.keyspace import Keyspace
 
 log = logging.getLogger(__name__)
 _FIELDS = frozenset({"actorId", "actorName", "kind", "resourceType", "resourceId", "before", "after"})
+_KINDS, _RESOURCE_TYPES, _WAYS = frozenset(ChangeKind), frozenset(ResourceType), frozenset(("", *Via))
 _CHUNK = 50
 _READ_MAX_BYTES = 16 * 1024 * 1024
 _ENTRY_BYTES = 300
@@ -94,22 +95,28 @@ def own_records(entries: Any) -> Iterator[tuple[str, dict[str, str] | None]]:
             record = as_record([raw.decode() for raw in raw_fields])
         except UnicodeDecodeError:
             record = {}
-        if is_own(record):
+        if _is_own(record):
             yield change_id, record
         else:
             log.warning("entry %s of a trail of changes is not one that Remit wrote, and is left out", change_id)
             yield change_id, None
 
 
-def is_own(record: dict[str, str]) -> bool:
-    """True if a script can have written these fields."""
-    return record.keys() >= _FIELDS and all(_is_snapshot(record[name]) for name in ("before", "after"))
-
-
-def _is_snapshot(text: str) -> bool:
+def _is_own(record: dict[str, str]) -> bool:
+    """True if a script can have written these fields, so that `change_of` reads them."""
     try:
-        return not text or _fields_of(text) is not None
-    except msgspec.DecodeError:
+        number_of(record.get("sequence", "0"))
+        if record.get("approvedBy"):
+            _person_of(record["approvedBy"])
+        return (
+            record.keys() >= _FIELDS
+            and record["kind"] in _KINDS
+            and record["resourceType"] in _RESOURCE_TYPES
+            and record.get("via", "") in _WAYS
+            and ("policyId" in record or "decisionId" not in record)
+            and all(not record[name] or _fields_of(record[name]) is not None for name in ("before", "after"))
+        )
+    except (ValueError, msgspec.MsgspecError):
         return False
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from app.model.access_requests import Callback, Task, TaskStatus
+from app.model.agents import AgentStatus
 from app.model.approvals import Approval
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.decisions import Result
@@ -70,12 +71,19 @@ _entry = msgspec.json.Decoder(_Entry)
 class _Asked(Struct, rename="camel"):
     """The fields of a policy review, as it was asked for, that its event can be narrowed by."""
 
+    policies: tuple[ReviewedPolicy, ...]
     agent_id: str | None = None
     group: str | None = None
-    policies: tuple[ReviewedPolicy, ...] = ()
 
 
-_review = msgspec.json.Decoder(_Asked)
+class _AgentChanged(Struct):
+    """The field of a changed agent that its event depends on."""
+
+    status: AgentStatus = AgentStatus.ACTIVE
+
+
+_asked = msgspec.json.Decoder(_Asked).decode
+_agent_changed = msgspec.json.Decoder(_AgentChanged).decode
 
 
 class LogEvent(Struct, frozen=True):
@@ -175,18 +183,12 @@ def event_of_task(workspace_id: str, timestamp: str, task: Task, callback: Callb
 
 def event_of_change(workspace_id: str, change: Change, only: EventFilter | None = None) -> Event | None:
     """The event that the change causes; None if it causes none. only: agents and policies to which it is narrowed."""
-    policies = set[str]()
-    match change.resource_type, change.kind:
-        case ResourceType.POLICY, _:
-            kind, policies = WebhookEvent.POLICY_CHANGED, {change.resource_id}
-        case ResourceType.POLICY_REVIEW, ChangeKind.CREATED:
-            kind, policies = WebhookEvent.POLICY_REVIEW_REQUESTED, {each.policy_id for each in _asked(change).policies}
-        case ResourceType.AGENT, ChangeKind.UPDATED if msgspec.json.decode(change.after).get("status", "active") != (
-            "active"
-        ):
-            kind = WebhookEvent.AGENT_SUSPENDED
-        case _:
-            return None
+    try:
+        kind, policies = _told(change)
+    except msgspec.MsgspecError:  # no script wrote this entry, which must not hold up those that follow
+        return None
+    if kind is None:
+        return None
     agent_id = owner_in(change).agent_id
     agents = set[str]() if agent_id is None else {agent_id}
     if only and (_misses(only.policies, policies) or _misses(only.agents, agents)):
@@ -201,8 +203,21 @@ def owner_in(change: Change) -> Owner:
         return Owner(change.resource_id)
     if change.resource_type is not ResourceType.POLICY_REVIEW:
         return Owner()
-    asked = _asked(change)
+    asked = _asked(change.after)
     return Owner(asked.agent_id, asked.group)
+
+
+def _told(change: Change) -> tuple[WebhookEvent | None, set[str]]:
+    """What the change is told as, None = not at all, and the policies that it is about."""
+    match change.resource_type, change.kind:
+        case ResourceType.POLICY, _:
+            return WebhookEvent.POLICY_CHANGED, {change.resource_id}
+        case ResourceType.POLICY_REVIEW, ChangeKind.CREATED:
+            policies = {each.policy_id for each in _asked(change.after).policies}
+            return WebhookEvent.POLICY_REVIEW_REQUESTED, policies
+        case ResourceType.AGENT, ChangeKind.UPDATED if _agent_changed(change.after).status is not AgentStatus.ACTIVE:
+            return WebhookEvent.AGENT_SUSPENDED, set()
+    return None, set()
 
 
 def event_of_notice(workspace_id: str, notice_id: str, finding: str) -> Event:
@@ -222,10 +237,6 @@ def lost_event(workspace_id: str, first: int, last: int, now_ms: int) -> Event:
 def event_id(workspace_id: str, source: str, position: str) -> str:
     """An id that is the same for the same occurrence, and different from all others in any workspace."""
     return f"msg_{hashlib.sha256(f'{workspace_id} {source} {position}'.encode()).hexdigest()[:32]}"
-
-
-def _asked(change: Change) -> _Asked:
-    return _review.decode(change.after)
 
 
 def _misses(wanted: Collection[str] | UnsetType, said: Collection[str]) -> bool:

@@ -317,6 +317,12 @@ FOREIGN = {
     "JSON within JSON": WHOLE | {"before": '{"a": 1}]['},
     "a list": WHOLE | {"after": "[1]"},
     "no text in a change": WHOLE | {"reason": b"\xff"},
+    "another kind": WHOLE | {"kind": "renamed"},
+    "another thing": WHOLE | {"resourceType": "quota"},
+    "another way": WHOLE | {"via": "fax"},
+    "no number": WHOLE | {"sequence": "seven"},
+    "nobody who approved": WHOLE | {"approvedBy": "{}"},
+    "half a trip": WHOLE | {"decisionId": UNKNOWN},
 }
 
 

@@ -83,16 +83,32 @@ def test_each_kind_of_event_arrives_once_and_signed(tenant, agent_id, person, re
     assert (state(tenant, webhook)["delivered"], state(tenant, webhook)["waiting"]) == (7, 0)
 
 
-def test_an_entry_of_the_trail_that_no_change_wrote_holds_no_event_up(tenant, agent_id, receiver, sending):
+ENTRY = {"actorId": "console", "actorName": "console", "kind": "created", "resourceId": "x", "before": ""}
+FOREIGN = {
+    "other fields": {"foo": "bar"},
+    "no text": {b"\xff": b"\xff"},
+    "another thing": ENTRY | {"resourceType": "quota", "after": "{}"},
+    "a review of nothing": ENTRY | {"resourceType": "policy_review", "after": ""},
+    "a review without policies": ENTRY | {"resourceType": "policy_review", "after": "{}"},
+    "a review of something else": ENTRY | {"resourceType": "policy_review", "after": '{"policies": [7]}'},
+    "an agent of nothing": ENTRY | {"resourceType": "agent", "kind": "updated", "after": ""},
+    "an agent of no status": ENTRY | {"resourceType": "agent", "kind": "updated", "after": '{"status": 7}'},
+}
+
+
+@pytest.mark.parametrize("form", ["standard", "slack", "teams"])
+def test_an_entry_of_the_trail_that_no_change_wrote_holds_no_event_up(tenant, agent_id, receiver, sending, form):
     """Neither those of later changes nor those of the log."""
-    webhook = subscribe(tenant, receiver.url, events=["policy.changed", "decision.denied"])
-    for fields in (("foo", "bar"), (b"\xff", b"\xff")):
+    events = ["policy.changed", "policy_review.requested", "agent.suspended", "decision.denied"]
+    webhook = subscribe(tenant, receiver.url, events=events, format=form)
+    for foreign in FOREIGN.values():
+        fields = [part for pair in foreign.items() for part in pair]
         sending.in_store(lambda client, fields=fields: client.call("XADD", Keyspace(tenant.id).changes, "*", *fields))
     tenant.new_policy(agent_id, DENY, name="one more")
     tenant.authorize(agent_id, "rm")
     sending.round()
-    told = [event["type"] for _, event in receiver.events(webhook["secret"])]
-    assert told == ["policy.changed", "decision.denied"]
+    kept = tenant.admin.get(f"/v1/webhooks/{webhook['id']}/deliveries").json()
+    assert [(each["type"], each["delivered"]) for each in kept] == [("decision.denied", True), ("policy.changed", True)]
 
 
 def test_a_breaker_that_suspends_an_agent_is_told_with_its_cause(tenant, receiver, sending):
