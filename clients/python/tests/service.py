@@ -48,7 +48,6 @@ class Service:
             "REMIT_BOOTSTRAP_KEY": ADMIN_KEY,
             "REMIT_AUTH_FAILURES_PER_MINUTE": "0",
             "REMIT_STORE_TIMEOUT_MS": "5000",  # its disk may be shared and slow
-            "REMIT_CONNECTIONS_PER_ADDRESS": "15000",  # each random history leaves some open
         }
 
     def _ready(self) -> bool:
@@ -113,8 +112,9 @@ DRIP_S = 0.02
 class FaultyServer:
     """Answers each request with the next of `answers`, and repeats the last one; None = no answer.
 
-    asked: the requests so far, as bytes. drips: seconds between two bytes of a body. greets: what it says before it is
-    asked, and then closes. tls: it speaks TLS. `{id}` in an answer is the request's X-Request-ID.
+    asked: the requests so far, as bytes. was_left: a client has closed its connection. drips: seconds between two bytes
+    of a body. greets: what it says before it is asked, and then closes. tls: it speaks TLS. `{id}` in an answer is the
+    request's X-Request-ID.
     """
 
     def __init__(self, *answers: bytes | None, greets: bytes = b"", tls: ssl.SSLContext | None = None) -> None:
@@ -123,7 +123,7 @@ class FaultyServer:
         self._tls = tls
         self.asked: list[bytes] = []
         self.drips = 0.0
-        self.was_asked = threading.Event()
+        self.was_asked, self.was_left = threading.Event(), threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._socket.getsockname()[1]}"
         self._open: list[socket.socket] = []
@@ -166,6 +166,7 @@ class FaultyServer:
                 if b"Content-Length" not in said or isinstance(said, CutOff):
                     connection.close()
                     return
+            self.was_left.set()
 
     @property
     def connections(self) -> int:

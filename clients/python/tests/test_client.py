@@ -213,7 +213,7 @@ def test_no_log_holds_the_key(options, service, asking_key, agent, caplog):
     caplog.set_level(logging.DEBUG)
     with Remit(service.url, asking_key, http_options=options, timeout=20) as remit:
         remit.authorize(agent, "refund.create", {"amount": 1})
-        asyncio.run(AsyncRemit.with_settings_of(remit).authorize(agent, "refund.create", {"amount": 1}))
+        asyncio.run(AsyncRemit.of(remit).authorize(agent, "refund.create", {"amount": 1}))
     with Remit("http://127.0.0.1:1", asking_key, http_options=options) as remit, pytest.raises(Unavailable) as raised:
         remit.authorize(agent, "refund.create")
     assert "POST" in caplog.text or options is None, "there is something to read"

@@ -134,7 +134,7 @@ def test_a_trusted_certificate_is_accepted(faulty, monkeypatch):
     for options in (None, {"http2": False}):
         with Remit(url, KEY, http_options=options, **PATIENT) as remit:
             assert remit.authorize("bot", "tool").allowed
-            assert asyncio.run(AsyncRemit.with_settings_of(remit).authorize("bot", "tool")).allowed
+            assert asyncio.run(AsyncRemit.of(remit).authorize("bot", "tool")).allowed
 
 
 @pytest.mark.parametrize("options", [None, {"http2": False}], ids=["ours", "httpx"])
@@ -144,7 +144,7 @@ def test_a_redirect_is_not_followed(status, options, faulty):
     elsewhere = faulty(answer(200, YES))
     url = faulty(answer(status, None, f"Location: {elsewhere.url}/v1/authorize")).url
     with Remit(url, KEY, http_options=options, **PATIENT) as remit:
-        for ask in (remit.authorize, lambda *call: asyncio.run(AsyncRemit.with_settings_of(remit).authorize(*call))):
+        for ask in (remit.authorize, lambda *call: asyncio.run(AsyncRemit.of(remit).authorize(*call))):
             with pytest.raises(MalformedAnswer, match="not followed"):
                 ask("bot", "tool")
     assert not elsewhere.asked

@@ -86,7 +86,7 @@ async def test_a_port_whose_connections_somebody_holds_is_no_outage(options):
         remit = Remit(f"http://{host}:{port}", KEY, http_options=options, timeout=0.6)
         with pytest.raises(NotAnOutage):
             await asyncio.to_thread(ask_in_a_thread, remit)
-        async with AsyncRemit.with_settings_of(remit) as another:
+        async with AsyncRemit.of(remit) as another:
             with pytest.raises(NotAnOutage):
                 await ask(another)
 
@@ -102,7 +102,7 @@ async def test_a_host_that_refuses_only_at_one_of_its_addresses_is_no_outage(mon
             remit = Remit("http://remit.example", KEY, timeout=0.6)
             with pytest.raises(NotAnOutage):
                 await asyncio.to_thread(ask_in_a_thread, remit)
-            async with AsyncRemit.with_settings_of(remit) as another:
+            async with AsyncRemit.of(remit) as another:
                 with pytest.raises(NotAnOutage):
                     await ask(another)
 
@@ -117,7 +117,7 @@ async def test_a_name_server_that_does_not_answer_is_no_outage(monkeypatch, code
     with pytest.raises(NotAnOutage):
         ask_in_a_thread(remit)
     with pytest.raises(NotAnOutage):
-        await ask(AsyncRemit.with_settings_of(remit))
+        await ask(AsyncRemit.of(remit))
 
 
 async def test_a_missing_unix_socket_is_no_outage(tmp_path):
@@ -126,14 +126,14 @@ async def test_a_missing_unix_socket_is_no_outage(tmp_path):
     with pytest.raises(NotAnOutage):
         ask_in_a_thread(remit)
     with pytest.raises(NotAnOutage):
-        await ask(AsyncRemit.with_settings_of(remit))
+        await ask(AsyncRemit.of(remit))
 
 
 @KINDS
 async def test_what_the_program_was_handling_when_it_asked_is_no_outage(faulty, options):
     """A tool that could not connect is followed by another one: the failure of the first says nothing about Remit."""
     remit = Remit(faulty(b"").url, KEY, http_options=options, **PATIENT)
-    async with AsyncRemit.with_settings_of(remit) as another:
+    async with AsyncRemit.of(remit) as another:
         try:
             socket.create_connection(("127.0.0.1", 1))
         except ConnectionRefusedError:

@@ -14,6 +14,7 @@ from remit_client import AsyncRemit, MalformedAnswer, NotAnOutage, Refused, Remi
 from remit_client import _sync as synchronous
 from remit_client._async import plain_http
 from remit_client._async.plain_http import PlainConnections
+from remit_client.gate import Run, ToolCall, gates
 
 KEY = "svc_" + "0" * 32
 
@@ -52,6 +53,26 @@ async def test_a_connection_that_was_idle_for_too_long_is_not_used(faulty, monke
         for _ in range(3):
             assert (await remit.authorize("bot", "tool")).allowed
     assert server.connections == 3
+
+
+async def test_an_idle_connection_is_closed_although_nothing_asks_again(faulty, monkeypatch):
+    monkeypatch.setattr(plain_http, "IDLE_S", 0.001)
+    server = faulty(answer(200, YES))
+    async with AsyncRemit(server.url, KEY, **PATIENT) as remit:
+        assert (await remit.authorize("bot", "tool")).allowed
+        assert await asyncio.to_thread(server.was_left.wait, 60)
+
+
+async def test_adapters_of_one_client_share_its_connections(faulty):
+    """A program may make one for each run, and the service counts the connections of an address."""
+    server = faulty(answer(200, YES))
+    for kind in (Remit, AsyncRemit):
+        remit, before = kind(server.url, KEY, **PATIENT), server.connections
+        for _ in range(3):
+            in_thread, awaited = gates(remit, "bot")
+            assert isinstance(in_thread.judge(ToolCall("tool", {})), Run)
+            assert isinstance(await awaited.judge(ToolCall("tool", {})), Run)
+        assert server.connections == before + 2, "one of each kind"
 
 
 async def test_concurrent_requests_share_a_limited_number_of_connections(faulty, monkeypatch):

@@ -35,11 +35,9 @@ class UserOptions(Options, total=False):
 
 def async_enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> AsyncEnforcer:
     """An enforcer for `await`, made from either client."""
-    client = remit if isinstance(remit, AsyncRemit) else AsyncRemit.with_settings_of(remit)
-    return AsyncEnforcer(client, agent, **options)
+    return AsyncEnforcer(AsyncRemit.of(remit), agent, **options)
 
 
 def enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> Enforcer:
     """An enforcer for threads, made from either client."""
-    client = remit if isinstance(remit, Remit) else Remit.with_settings_of(remit)
-    return Enforcer(client, agent, **options)
+    return Enforcer(Remit.of(remit), agent, **options)

@@ -31,7 +31,7 @@ class RemitMiddleware(Middleware):
     def __init__(
         self, remit: Remit | AsyncRemit, agent: Agent, *, hide: bool = True, **options: Unpack[Options]
     ) -> None:
-        self._remit = remit if isinstance(remit, AsyncRemit) else AsyncRemit.with_settings_of(remit)
+        self._remit = AsyncRemit.of(remit)
         self._agent = agent
         self._hides = hide
         self._options = options

@@ -34,7 +34,7 @@ class RemitGuardrail(CustomGuardrail):
     def __init__(self, remit: Remit | None = None, agent: str | None = None, **options: Any) -> None:
         self._options = {name: options.pop(name) for name in Options.__annotations__.keys() & options.keys()}
         super().__init__(**{**options, **OWN})
-        self._remit = AsyncRemit() if remit is None else AsyncRemit.with_settings_of(remit)
+        self._remit = AsyncRemit() if remit is None else AsyncRemit.of(remit)
         self._agent = agent
 
     def should_run_guardrail(self, data: Any, event_type: GuardrailEventHooks) -> bool:  # noqa: ARG002 - LiteLLM's

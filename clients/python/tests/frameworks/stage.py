@@ -44,7 +44,7 @@ class Cast:
     def __init__(self, service, admin, person):
         self.service = service
         self.key = admin.send(calls.create_api_key("runtime", ["read"]))
-        self.admin, self.person = map(AsyncRemit.with_settings_of, (admin, person))
+        self.admin, self.person = map(AsyncRemit.of, (admin, person))
 
 
 class Stage:

@@ -165,6 +165,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.stays_open = False
         self._idle_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._transport: Any = None
         self._answered: asyncio.Future[Answer] | None = None
         self._reader = AnswerReader()
@@ -211,8 +212,22 @@ class _Connection(asyncio.Protocol):
         if answer is not None:
             answered, self._answered = self._answered, None
             self.stays_open, self._idle_since = self._reader.can_go_on, time.monotonic()
+            if self._timer is None:
+                self._close_after(IDLE_S)
             if not answered.done():
                 answered.set_result(answer)
+
+    def _close_after(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        """Even if nothing asks again: an adapter that is made for one run is forgotten, and never closed."""
+        self._timer = None
+        left = self._idle_since + IDLE_S - time.monotonic()
+        if self._answered is None and left > 0:
+            self._close_after(left)
+        elif self._answered is None:
+            self._transport.close()
 
     def eof_received(self) -> None:
         self.data_received(b"")

@@ -32,6 +32,8 @@ class Remit:
     Every failure raises a RemitError. A call counts as allowed only if an answer of the service says so.
     """
 
+    _twin: Any = None
+
     def __init__(
         self,
         url: str | None = None,
@@ -57,12 +59,20 @@ class Remit:
         self.close()
 
     @classmethod
-    def with_settings_of(cls, other: Any) -> Remit:
-        """A client with the settings of `other`, which may be of either kind, and its own connections."""
-        made = cls.__new__(cls)
-        made.settings = other.settings
-        made._connections = connections_for(made.settings)  # noqa: SLF001 - it is one of us
-        return made
+    def of(cls, remit: Any) -> Remit:
+        """The client of this kind that goes with `remit`: itself, or the one twin of a client of the other kind.
+
+        A twin has the same settings and its own connections, which all adapters made from `remit` share.
+        """
+        if isinstance(remit, cls):
+            return remit
+        twin: Remit | None = remit._twin  # noqa: SLF001 - it is one of us
+        if twin is None:
+            twin = cls.__new__(cls)
+            twin.settings = remit.settings
+            twin._connections = connections_for(twin.settings)  # noqa: SLF001 - a new one
+            remit._twin = twin  # noqa: SLF001 - as above
+        return twin
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
