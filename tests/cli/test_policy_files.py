@@ -204,6 +204,24 @@ def test_agents_that_do_not_exist_are_made_if_that_is_wanted(remit, folder, tena
     assert len(tenant.admin.get(f"/v1/agents/{made['id']}/policies").json()["policies"]) == 2
 
 
+def test_an_agent_that_a_word_names_has_it_as_alias_if_it_is_made(remit, folder, tenant):
+    """So programs call it by the word in its file. A word that cannot be an alias, and a description, are the name."""
+    named = {"plain.yaml": "desk-bot", "spaced.yaml": "Desk bot", "described.yaml": "{name: night-bot}"}
+    for file, agent in named.items():
+        (folder / file).write_text(REFUNDS.format(agent=agent, most=1))
+    done(remit("apply", "--create-agents", "policies"))
+    aliases = {each["name"]: each["alias"] for each in tenant.admin.get("/v1/agents").json()}
+    assert aliases == {"refund-bot": None, "desk-bot": "desk-bot", "Desk bot": None, "night-bot": None}
+    assert tenant.authorize("desk-bot", "refund.create", parameters={"amount": 1})["allowed"] is True
+    assert done(remit("diff", "--exit-code", "policies")) == "Nothing changes.\n"
+
+    done(remit("export", "out"))
+    exported = {path.name: path.read_text() for path in (folder.parent / "out/agents").iterdir()}
+    begins = {name: text.partition("policies:")[0] for name, text in exported.items()}
+    assert begins["desk-bot.yaml"] == "agent: desk-bot\n"
+    assert begins["night-bot.yaml"] == "agent:\n  name: night-bot\n"
+
+
 WRONG = {
     "no owner": ("policies: []\n", ":1: $.policies: are one owner's; say whose with one of"),
     "two owners": ("agent: a\ngroup: b\npolicies: []\n", ":3: $.policies: are one owner's"),

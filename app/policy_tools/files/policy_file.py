@@ -11,7 +11,7 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import fields, replace
 
-from app.model.agents import Alias, GroupName, Groups
+from app.model.agents import Alias, GroupName, Groups, is_alias
 from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentDescription, AgentId
 from app.model.ids import uuid_of
@@ -46,6 +46,11 @@ class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         require_valid_fields(self)
+
+    @classmethod
+    def of_word(cls, word: str) -> "FileAgent":
+        """The agent that a file names by one word: its name, and its alias if the word can be one."""
+        return cls(name=word, alias=word if is_alias(word) else None)
 
     @property
     def called(self) -> str:
@@ -97,7 +102,7 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     @property
     def new_agent(self) -> FileAgent:
         """The agent to create if it does not exist yet."""
-        return self.agent if isinstance(self.agent, FileAgent) else FileAgent(name=self.agent_ref or "")
+        return self.agent if isinstance(self.agent, FileAgent) else FileAgent.of_word(self.agent_ref or "")
 
     @property
     def group_name(self) -> str | None:
@@ -232,9 +237,10 @@ def as_file(policies: Sequence[Policy], owner: dict[str, Any]) -> dict[str, Any]
 
 
 def as_owner(agent: FileAgent) -> dict[str, Any]:
-    """The agent as a file names it: by its name alone, if it has nothing else."""
+    """The agent as a file names it: by one word, if that says all."""
     values = {name: value for name, value in msgspec.to_builtins(agent).items() if value}
-    return {"agent": values["name"] if len(values) == 1 else values}
+    by_word = {name: value for name, value in msgspec.to_builtins(FileAgent.of_word(agent.name)).items() if value}
+    return {"agent": agent.name if values == by_word else values}
 
 
 def plain(policy: Policy) -> dict[str, Any]:
