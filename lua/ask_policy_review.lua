@@ -6,13 +6,14 @@ KEYS[1]       caller_key      hash; record of the API key that asks; missing = r
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       review          hash; the new review's record
 KEYS[4]       reviews         sorted set; ids of all reviews, each with score 0
-KEYS[5]       waiting         sorted set; ids of those that are pending, score = ms at which they expire
+KEYS[5]       waiting         sorted set; those that are pending, "<root of whoever asked> <id>"; score = ms at which they
+                              expire
 
 ARGV[1]       actor_id        id of the API key that asks; "console" = none
 ARGV[2]       id              of the review
 ARGV[3]       after           for the trail: JSON of what is asked
 ARGV[4]       reason          why the policies are to be changed; "" = not given
-ARGV[5]       waiting_max     reviews of the workspace that may be pending
+ARGV[5]       waiting_max     reviews of the workspace that may be pending; of one root, half of them
 ARGV[6]       valid_ms        how long it can be approved
 ARGV[7]       keep_ms         how long the record stays after that
 ARGV[6+2i]    field           field i of the record
@@ -22,8 +23,9 @@ RETURNS       {status}
   done        the review is pending
   revoked     the key that asks is gone; nothing written
   full        waiting_max are pending; nothing written
+  share       half of waiting_max are pending for this root; nothing written
 WRITES        changes, review, reviews, waiting without those that have expired
-TIME          O(log N + E), N reviews, E that have expired
+TIME          O(log N + E + W), N reviews, E that have expired, W that are pending
 HOLDS         I13 no change without its entry in the trail
 ]]
 assert(#KEYS == 5 and #ARGV >= 7 and #ARGV % 2 == 1, 'ARITY')
@@ -37,7 +39,13 @@ local now, expires_ms = string.format('%.0f', now_ms), string.format('%.0f', now
 local actor = actor_id == 'console' and {actor_id}
   or redis.call('HMGET', caller_key, 'name', 'via', 'person', 'root', 'made_by')
 if not actor[1] then return {'revoked'} end
-if redis.call('ZCOUNT', waiting, '(' .. now, '+inf') >= waiting_max then return {'full'} end
+local root, own = actor[4] or actor_id, 0
+local pending = redis.call('ZRANGE', waiting, '(' .. now, '+inf', 'BYSCORE')
+if #pending >= waiting_max then return {'full'} end
+for _, each in ipairs(pending) do
+  if string.match(each, '%S+') == root then own = own + 1 end
+end
+if own >= waiting_max / 2 then return {'share'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('HLEN', review)
 redis.call('ZCARD', reviews)
@@ -47,10 +55,10 @@ redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'ki
   'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 redis.call('HSET', review, 'status', 'pending', 'created_ms', now, 'expires_ms', expires_ms, 'reason', reason,
   'asked_by', actor_id, 'asked_name', actor[1], 'asked_via', actor[2] or '', 'asked_person', actor[3] or '',
-  'root', actor[4] or actor_id, 'made_by', actor[5] or '')
+  'root', root, 'made_by', actor[5] or '')
 for i = 8, #ARGV, 2 do redis.call('HSET', review, ARGV[i], ARGV[i + 1]) end
 redis.call('PEXPIREAT', review, string.format('%.0f', now_ms + valid_ms + keep_ms))
 redis.call('ZADD', reviews, 0, id)
 redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
-redis.call('ZADD', waiting, expires_ms, id)
+redis.call('ZADD', waiting, expires_ms, root .. ' ' .. id)
 return {'done'}

@@ -5,7 +5,8 @@ end_policy_review: a change of policies that waits for a second person is denied
 KEYS[1]       caller_key      hash; record of the API key that denies or cancels; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       review          hash; the review's record
-KEYS[4]       waiting         sorted set; ids of reviews that are pending, score = ms at which they expire
+KEYS[4]       waiting         sorted set; reviews that are pending, "<root of whoever asked> <id>"; score = ms at which they
+                              expire
 
 ARGV[1]       actor_id        id of the API key that denies or cancels; "console" = none; "" = nobody: it has lost what it
                               depends on
@@ -57,6 +58,6 @@ if actor_id ~= '' then
   redis.call('HSET', review, 'decided_by', decided_by, 'note', note)
 end
 redis.call('HSET', review, 'status', verdict, 'ended_ms', string.format('%.0f', now_ms))
-redis.call('ZREM', waiting, id)
+redis.call('ZREM', waiting, (asked[3] or '') .. ' ' .. id)
 redis.call('PEXPIRE', review, keep_ms)
 return {'done'}

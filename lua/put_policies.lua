@@ -17,7 +17,8 @@ KEYS[8+i]     record          hash; record of policy i. After these come, for ea
                               trail; then the buckets that no rule has any more (lists) and the counts of divergences of
                               deleted policies (hashes)
 KEYS[#KEYS]   review          hash; record of the review that is approved; this and the next two only then
-KEYS[#KEYS]   waiting         sorted set; ids of reviews that are pending, score = ms at which they expire
+KEYS[#KEYS]   waiting         sorted set; reviews that are pending, "<root of whoever asked> <id>"; score = ms at which they
+                              expire
 KEYS[#KEYS]   asker           any; with the end of this record, the review ends
 
 ARGV[1]       actor_id        id of the API key that makes the change, or has asked for it; "console" = none
@@ -131,7 +132,7 @@ local actor, review, waiting, asker = caller, KEYS[#KEYS - 2], KEYS[#KEYS - 1], 
 local function ended(verdict, decided_by, said)
   redis.call('HSET', review, 'status', verdict, 'ended_ms', string.format('%.0f', now_ms), 'decided_by', decided_by,
     'note', said)
-  redis.call('ZREM', waiting, review_id)
+  redis.call('ZREM', waiting, (redis.call('HGET', review, 'root') or '') .. ' ' .. review_id)
   redis.call('PEXPIRE', review, keep_ms)
 end
 if review_id then

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from app.model.approvals import ApprovalStatus
 from app.model.ids import time_ms_of
+from app.model.policy_reviews import id_of_waiting
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.runtime.fairness.loop_turns import take_turn
@@ -47,7 +48,7 @@ class WaitingWatch:
             approvals += await _pending(self._client, keyspace, ids or ())
         found = await self._client.read_each(_open(each.policy_reviews_waiting, now_ms) for each in keyspaces)
         for ids in found:
-            reviews += [each.decode() for each in ids or ()]
+            reviews += map(id_of_waiting, ids or ())
         oldest_ms, oldest_review_ms = (min([now_ms, *map(time_ms_of, ids)]) for ids in (approvals, reviews))
         return Waiting(len(approvals), (now_ms - oldest_ms) / 1000, len(reviews), (now_ms - oldest_review_ms) / 1000)
 

@@ -93,6 +93,11 @@ class ReviewQuery(ReviewFilters, frozen=True):
     before: IdFilter | None = field(name="cursor", default=None)
 
 
+def id_of_waiting(member: bytes) -> str:
+    """The id of a review that waits, as it stands there: after the root of whoever asked."""
+    return member.decode().rpartition(" ")[2]
+
+
 def waits(changes: Iterable[PolicyChange]) -> bool:
     """True unless, whatever is called, none of these changes can make an answer more permissive than it was.
 

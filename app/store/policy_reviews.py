@@ -22,7 +22,7 @@ from app.model.approvals import Person
 from app.model.changes import ChangeKind
 from app.model.ids import Ids, time_of_id
 from app.model.policies import Owner, Policy
-from app.model.policy_reviews import PolicyReview, ReviewedPolicy, ReviewQuery, ReviewStatus
+from app.model.policy_reviews import PolicyReview, ReviewedPolicy, ReviewQuery, ReviewStatus, id_of_waiting
 from app.model.policy_sets import PolicyChange
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -40,11 +40,12 @@ from app.store.policy_records import policies_of, record_of
 from app.store.policy_sets import PolicySets
 from app.store.put_policies import ANY_TOKEN, Held, ReviewApproval, ReviewRefused, put_policies, room_for, status_json
 
-WAITING_MAX = 100
-"""Reviews of a workspace that may be pending."""
+WAITING_MAX = 200
+"""Reviews of a workspace that may be pending; of one person, half of them."""
 VALID_MS = 7 * 24 * 3600 * 1000
 KEEP_MS = 30 * 24 * 3600 * 1000
 """How long a review waits, and how long its record is kept after its end."""
+_WAITING = "changes of policies that wait for a second person"
 _READ_MAX = 1_000
 _CHUNK = 100
 _HEAD = (
@@ -132,7 +133,8 @@ class PolicyReviews:
         keys += [keyspace.policy_reviews, keyspace.policy_reviews_waiting]
         status = check_reply(ASK_POLICY_REVIEW, await self._client.run(ASK_POLICY_REVIEW, keys, args))[0]
         require_actor(status)
-        require_room(status, "workspace", "changes of policies that wait for a second person", WAITING_MAX)
+        require_room(status, "workspace", _WAITING, WAITING_MAX)
+        require_room("full" if status == "share" else "", "person who asks", _WAITING, WAITING_MAX // 2)
         oldest = time_of_id(max(0, now_ms - VALID_MS - KEEP_MS))
         await self._client.call("ZREMRANGEBYLEX", keyspace.policy_reviews, "-", f"({oldest}")
         return await self.get(workspace_id, review_id)
@@ -230,10 +232,10 @@ class PolicyReviews:
 
     async def _waiting(self, keyspace: Keyspace) -> list[tuple[PolicyReview, _Head]]:
         """The reviews that can still be approved; the others that are thought to wait are ended."""
-        now_ms = await store_time_ms(self._client)
-        ids = await self._client.call_bytes("ZRANGE", keyspace.policy_reviews_waiting, f"({now_ms}", "+inf", "BYSCORE")
+        now_ms, name = await store_time_ms(self._client), keyspace.policy_reviews_waiting
+        found = await self._client.call_bytes("ZRANGE", name, f"({now_ms}", "+inf", "BYSCORE")
         waiting = []
-        for review, head in await self._heads(keyspace, [each.decode() for each in ids]):
+        for review, head in await self._heads(keyspace, list(map(id_of_waiting, found))):
             if review.status is ReviewStatus.PENDING:
                 waiting.append((review, head))
             elif review.status in (ReviewStatus.STALE, ReviewStatus.CANCELLED):

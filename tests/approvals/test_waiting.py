@@ -50,8 +50,8 @@ async def test_changes_of_policies_that_wait_are_counted_apart(client):
     now_ms = await store_time_ms(client)
     for workspace, age_s, left_s in (("w1", 90_000, 60), ("w2", 30, 60), ("w2", 700_000, -1)):
         await client.call("HSET", WORKSPACES, workspace, workspace)
-        review_id = Ids().new(now_ms - age_s * 1000)
-        await client.call("ZADD", keyspace_of(workspace).policy_reviews_waiting, now_ms + left_s * 1000, review_id)
+        member = f"root {Ids().new(now_ms - age_s * 1000)}"
+        await client.call("ZADD", keyspace_of(workspace).policy_reviews_waiting, now_ms + left_s * 1000, member)
     waiting = await WaitingWatch(client).look()
     assert (waiting.approvals, waiting.oldest_seconds, waiting.reviews) == (0, 0.0, 2)
     assert 90_000 <= waiting.oldest_review_seconds < 90_010

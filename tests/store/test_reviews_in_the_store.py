@@ -332,13 +332,31 @@ async def test_a_workspace_has_at_most_so_many_that_wait(client, reviews, world,
     """Those that are stale do not count."""
     keyspace = Keyspace(workspace_id)
     first = await ask(Owner(world.agent.id))
-    waiting = [part for number in range(WAITING_MAX - 1) for part in (first.expires_ms, f"other {number}")]
+    waiting = [part for number in range(WAITING_MAX - 1) for part in (first.expires_ms, f"other{number} {number}")]
     await client.call("ZADD", keyspace.policy_reviews_waiting, *waiting)
-    with pytest.raises(LimitReached):
+    with pytest.raises(LimitReached, match=r"workspace .*\(200\)"):
         await ask(Owner(world.agent.id), name="q")
     await world.plain.create(workspace_id, WORKSPACE, GUARD, by=BY)
     await ask(Owner(world.agent.id), name="q")
     assert await client.call("HGET", keyspace.policy_review(first.id), "status") == "stale"
+
+
+async def test_one_person_takes_half_of_the_places_that_wait(client, keys, reviews, workspace_id, ask, ann, bob):
+    """With all keys that have their root, also if they ask at once; whoever ends one makes room for another."""
+    rotated, *_ = await keys.rotate(workspace_id, ann, overlap_ms=60_000, by=BY)
+    first, waiting = await ask(), Keyspace(workspace_id).policy_reviews_waiting
+    others = [part for number in range(WAITING_MAX // 2 - 2) for part in (first.expires_ms, f"{ann} {number}")]
+    await client.call("ZADD", waiting, *others)
+    asking = [ask(by=by_key(each), name=f"q {each} {n}") for each in (ann, rotated.id) for n in range(3)]
+    said = await asyncio.gather(*asking, return_exceptions=True)
+    refused = [each for each in said if isinstance(each, LimitReached)]
+    assert (len(refused), str(refused[0]).startswith("The person who asks has as many")) == (5, True)
+    await ask(by=by_key(bob), name="of bob")
+    await reviews.end(workspace_id, first.id, ReviewStatus.DENIED, the_key(bob))
+    [fits] = [each for each in said if each not in refused]
+    assert (await reviews.approve(workspace_id, fits.id, the_key(bob)))[0].kind == "created"
+    assert await client.call("ZCARD", waiting) == WAITING_MAX // 2 - 1
+    await ask(name="once more")
 
 
 async def test_what_cannot_be_written_is_refused_when_it_is_asked_for(client, ids, workspace_id, agent, ann):
