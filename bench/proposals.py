@@ -23,11 +23,11 @@ from msgspec.structs import replace
 from app.model.catalog import Consequence
 from app.model.decisions import Result
 from app.model.proposals import ProposalFilter, ProposeTask, Reads, need
-from app.propose.hostile import variations
-from app.propose.judged import Judge, of_unseen_users, policies_of, tried
-from app.propose.observed import Observations, ObservedCall
+from app.propose.hostile_variations import variations
+from app.propose.judged_calls import Judge, of_unseen_users, policies_of, tried
+from app.propose.observed_calls import Observations, ObservedCall
 from app.propose.proposal import proposal_of
-from app.propose.proposer import KnownTool, propose
+from app.propose.proposed_policies import KnownTool, propose
 
 dojo: Any = None
 with suppress(ImportError):  # needs what bench/agentdojo-requirements.txt installs

@@ -216,7 +216,7 @@ def _write(api: Api, agent: dict[str, Any], proposal: "Proposal", out: Path, *, 
         raise click.ClickException(f"{message} says what they would have changed")
     from app.policy_tools.files.policy_file import FileAgent, as_owner
     from app.policy_tools.files.rendering import as_yaml, file_name
-    from app.propose.written import as_commented_yaml, in_shadow
+    from app.propose.proposed_file import as_commented_yaml, in_shadow
 
     fields = {name: agent[name] for name in ("name", "alias", "description", "groups")}
     if agent["alias"] is None and len(api.get("/v1/agents", name=agent["name"])) > 1:

@@ -24,10 +24,10 @@ from app.model.proposals import (
     ToolUse,
 )
 from app.model.times import rfc3339
-from app.propose.changes import Change, applied, changes_of, grants_a_pattern, is_in_force
-from app.propose.judged import Judge, Tried, of_unseen_users, policies_of, tried
-from app.propose.observed import Observations, ObservedCall, by_tool, units_of
-from app.propose.proposer import KnownTool, Proposed, is_nameable, propose, shortly
+from app.propose.judged_calls import Judge, Tried, of_unseen_users, policies_of, tried
+from app.propose.observed_calls import Observations, ObservedCall, by_tool, units_of
+from app.propose.policy_changes import Change, applied, changes_of, grants_a_pattern, is_in_force
+from app.propose.proposed_policies import KnownTool, Proposed, is_nameable, propose, shortly
 
 _EXAMPLES = 6
 _NAMED = 5

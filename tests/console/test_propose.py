@@ -5,7 +5,7 @@ import pytest
 
 from app.model.proposals import ProposalLine
 from app.policy_tools.files.policy_file import read_policy_file
-from app.propose.written import in_shadow
+from app.propose.proposed_file import in_shadow
 from tests.console.browsing import press
 
 pytestmark = pytest.mark.slow

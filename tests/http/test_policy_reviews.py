@@ -7,7 +7,7 @@ from tenants import FREE, tenant_on
 
 from app.model.api_keys import Scope
 from app.model.proposals import ProposalLine
-from app.propose.written import in_shadow
+from app.propose.proposed_file import in_shadow
 
 RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 GUARD = {"name": "g", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["rm"]}]}

@@ -10,10 +10,10 @@ from app.model.catalog import Consequence
 from app.model.decisions import Result
 from app.model.policy_sets import PolicyEntry
 from app.model.proposals import ProposalFilter, ProposeTask, Reads
-from app.propose.judged import Judge, policies_of
-from app.propose.observed import Observations
+from app.propose.judged_calls import Judge, policies_of
+from app.propose.observed_calls import Observations
 from app.propose.proposal import proposal_of
-from app.propose.proposer import KnownTool
+from app.propose.proposed_policies import KnownTool
 
 TASK = ProposeTask(workspace_id="", agent_id="", from_ms=0, to_ms=1, wanted=ProposalFilter(), reads=Reads.SEEN)
 NAMES = ("id", "a.b", "x[*]", "*", "", "n" * 300, "é", "a\u200b", "amount", "Amount", "items", "to", "$ref", "type")

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from app.model.catalog import Consequence
-from app.propose.observed import ObservedCall
-from app.propose.proposer import KnownTool
+from app.propose.observed_calls import ObservedCall
+from app.propose.proposed_policies import KnownTool
 
 DATA = Path(__file__).parents[2] / "examples/data"
 START_MS = 1_800_000_000_000

@@ -17,9 +17,9 @@ from app.model.times import rfc3339
 from app.policy_tools.compare.combinations import Effort
 from app.policy_tools.compare.meaning import compare_meaning
 from app.policy_tools.files.policy_file import as_file
-from app.propose.observed import Observer
+from app.propose.observed_calls import Observer
 from app.propose.proposal import proposal_of
-from app.propose.proposer import KnownTool
+from app.propose.proposed_policies import KnownTool
 from app.runtime.fairness.loop_turns import take_turn
 from app.store.agents import Agents
 from app.store.catalog import Catalog

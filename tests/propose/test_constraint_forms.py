@@ -3,8 +3,8 @@
 import pytest
 from observed_calls import observed
 
-from app.propose.forms import form_of
-from app.propose.seen import SeenTool, is_sayable
+from app.propose.constraint_forms import form_of
+from app.propose.parameter_values import SeenTool, is_sayable
 
 
 def form(values, need=3, said=None, hidden=frozenset()):

@@ -6,7 +6,7 @@ import pytest
 from audit_entries import AGENTS, KEY, entry_of, fields_of
 
 from app.model.proposals import ProposalFilter
-from app.propose.observed import Observer
+from app.propose.observed_calls import Observer
 
 FOREVER = 1 << 50
 

@@ -14,9 +14,9 @@ from app.model.policies import Owner, Policy
 from app.model.policy_sets import PolicyEntry, settle
 from app.model.proposals import Reads
 from app.pdp import decide
-from app.propose.hostile import variations
-from app.propose.observed import ObservedCall
-from app.propose.proposer import KnownTool, propose
+from app.propose.hostile_variations import variations
+from app.propose.observed_calls import ObservedCall
+from app.propose.proposed_policies import KnownTool, propose
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
 from app.replay.replayed_call import ReplayedCall

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from app.model.catalog import Consequence
 from app.model.proposals import ProposedValue, Reads, RuleEvidence
-from app.propose.bounded import Asks, Bounded, bounded
-from app.propose.closed import closed_schema
-from app.propose.observed import ObservedCall, by_tool, most_sessions_a_day, units_of, when
-from app.propose.seen import SeenTool, Steps, is_sayable, name_of, texts_of
+from app.propose.closed_schema import closed_schema
+from app.propose.observed_calls import ObservedCall, by_tool, most_sessions_a_day, units_of, when
+from app.propose.parameter_values import SeenTool, Steps, is_sayable, name_of, texts_of
+from app.propose.tool_bounds import Asks, Bounded, bounded
 
 _LONG_NAME = 180
 _SESSIONS_A_DAY = 300

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from app.language.value_paths import EACH
 from app.model.proposals import ProposedValue, RuleEvidence, need
 from app.model.text import counted
-from app.propose.closed import closed_schema
-from app.propose.forms import ASKS, Form, form_of
-from app.propose.observed import ObservedCall
-from app.propose.seen import Key, Place, SeenTool, Steps, is_sayable, name_of, schema_at
-from app.propose.shown import shown_values
+from app.propose.closed_schema import closed_schema
+from app.propose.constraint_forms import ASKS, Form, form_of
+from app.propose.evidence_values import shown_values
+from app.propose.observed_calls import ObservedCall
+from app.propose.parameter_values import Key, Place, SeenTool, Steps, is_sayable, name_of, schema_at
 
 DAY_MS = 86_400_000
 _DAY_SECONDS = 86_400

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from app.language.value_paths import EACH
-from app.propose.seen import Steps
+from app.propose.parameter_values import Steps
 
 
 def closed_schema(places: Iterable[Steps], objects: Container[Steps]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from app.model.proposals import ChangeKind, need
 from app.model.rules import MAX_RULES
-from app.propose.observed import ObservedCall, by_tool, units_of
-from app.propose.proposer import READING, Proposed, bounded_name
+from app.propose.observed_calls import ObservedCall, by_tool, units_of
+from app.propose.proposed_policies import READING, Proposed, bounded_name
 
 Policies = list[dict[str, Any]]
 _GRANTS, _ASKS = ("tool_grant", "tool_allowlist"), "approval_required"

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.language.value_paths import EACH, require_path
 from app.model.text import MAX_NAME, FieldError, require_visible
-from app.propose.observed import ObservedCall
+from app.propose.observed_calls import ObservedCall
 
 Steps = tuple[str, ...]
 """Keys from the parameters inwards; EACH is any element of an array."""

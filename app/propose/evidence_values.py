@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from app.model.proposals import ProposedValue
-from app.propose.seen import Key
+from app.propose.parameter_values import Key
 
 _SHOWN = 20
 """Values shown beside a constraint."""

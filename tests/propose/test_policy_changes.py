@@ -9,10 +9,10 @@ from app.model.catalog import Consequence
 from app.model.decisions import Result
 from app.model.proposals import ChangeKind, ProposalFilter, ProposeTask, Reads
 from app.policy_tools.compare.meaning import compare_meaning
-from app.propose.judged import Judge, policies_of
-from app.propose.observed import Observations
+from app.propose.judged_calls import Judge, policies_of
+from app.propose.observed_calls import Observations
 from app.propose.proposal import proposal_of
-from app.propose.proposer import KnownTool
+from app.propose.proposed_policies import KnownTool
 
 DAY_MS = 86_400_000
 CATALOG = {

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from app.language.schemas.patterns import compile_regex
 from app.model.constraints import MAX_COUNT
-from app.propose.patterns import pattern_of
-from app.propose.seen import HIDDEN, Key, Place
+from app.propose.parameter_values import HIDDEN, Key, Place
+from app.propose.text_patterns import pattern_of
 
 _MAX_LISTED = 12
 _MAX_ENUM = 100

@@ -11,10 +11,10 @@ from app.model.decisions import Result
 from app.model.policy_sets import PolicyEntry
 from app.model.proposals import ProposedTool, Reads, ToolUse, need
 from app.policy_tools.files.rendering import as_yaml
-from app.propose.hostile import KINDS, variations
-from app.propose.judged import Judge, of_unseen_users, policies_of, tried
-from app.propose.proposer import KnownTool, propose
-from app.propose.written import as_commented_yaml
+from app.propose.hostile_variations import KINDS, variations
+from app.propose.judged_calls import Judge, of_unseen_users, policies_of, tried
+from app.propose.proposed_file import as_commented_yaml
+from app.propose.proposed_policies import KnownTool, propose
 
 AIRLINE = airline()
 CATALOG = airline_catalog()
