@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import secrets
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastmcp.exceptions import ToolError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools.base import InputRequiredToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from remit_client import AsyncRemit, Remit
 from remit_client.enforcement import async_enforcer
 from remit_client.gate import Framework, Options, Refused, ToolCall, Waits, async_gate
 from remit_client.listing import statuses
+from remit_client.verdicts import name_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-FASTMCP = Framework(goes_on=True, has_failed=lambda result: bool(getattr(result, "is_error", False)))
 Agent = str | Callable[[MiddlewareContext[Any]], str]
+LEGS_MAX = 10_000
+
+
+class _Asks(Exception):
+    """The tool has not ended: it asks the client, and is called once more with what the client answers."""
+
+    def __init__(self, result: InputRequiredToolResult) -> None:
+        self.result = result
+
+
+FASTMCP = Framework((_Asks,), lambda result: bool(getattr(result, "is_error", False)), goes_on=True)
 
 
 class RemitMiddleware(Middleware):
@@ -35,16 +49,31 @@ class RemitMiddleware(Middleware):
         self._agent = agent
         self._hides = hide
         self._options = options
+        self._next_legs: deque[tuple[str, str]] = deque(maxlen=LEGS_MAX)
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """The tool's answer. Raises ToolError unless Remit has allowed the call."""
-        message = context.message
-        gate = async_gate(self._remit, self._agent_of(context), FASTMCP, **self._options)
+        message, agent = context.message, self._agent_of(context)
+        arguments = message.arguments or {}
+        gate = async_gate(self._remit, agent, FASTMCP, **self._options)
 
-        def run(judged: dict[str, Any]) -> Any:
-            return call_next(context.copy(message=message.model_copy(update={"arguments": judged})))
+        def leg(state: str | None) -> str:
+            return name_of(agent, message.name, arguments, [state])
 
-        return await gate.answer(ToolCall(message.name, message.arguments or {}, _session(context)), run, _refuse)
+        async def run(judged: dict[str, Any]) -> Any:
+            result = await call_next(context.copy(message=message.model_copy(update={"arguments": judged})))
+            if isinstance(result, InputRequiredToolResult):
+                raise _Asks(result)
+            return result
+
+        answers = message.input_responses is not None or message.request_state is not None
+        name = (self._take(leg(message.request_state)) if answers else None) or secrets.token_hex(16)
+        place = [name] if _can_ask(context) else None
+        try:
+            return await gate.answer(ToolCall(message.name, arguments, _session(context), place=place), run, _refuse)
+        except _Asks as asks:
+            self._next_legs.append((leg(asks.result.input_required.request_state), name))
+            return asks.result
 
     async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
         """The listed tools without those that the agent can never call."""
@@ -54,6 +83,14 @@ class RemitMiddleware(Middleware):
         core = async_enforcer(self._remit, self._agent_of(context), **self._options)
         known = await statuses(core.remit, core.agent, [core.policy_name(tool.name) for tool in tools])
         return [tool for tool in tools if known.get(core.policy_name(tool.name)) != "denied"]
+
+    def _take(self, leg: str) -> str | None:
+        """The name of a call whose next leg this is: each question of a tool lets one more leg pass."""
+        found = next((each for each in self._next_legs if each[0] == leg), None)
+        if found is None:
+            return None
+        self._next_legs.remove(found)
+        return found[1]
 
     def _agent_of(self, context: MiddlewareContext[Any]) -> str:
         return self._agent(context) if callable(self._agent) else self._agent
@@ -66,7 +103,12 @@ def _refuse(verdict: Refused | Waits) -> NoReturn:
 def _session(context: MiddlewareContext[Any]) -> dict[str, str]:
     """The connection's id, if it outlives this call: approvals and marks belong to a session."""
     of_server = context.fastmcp_context
-    request = of_server.request_context if of_server is not None else None
-    if of_server is None or request is None or request.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+    if of_server is None or of_server.request_context is None or _can_ask(context):
         return {}
     return {"session": of_server.session_id}
+
+
+def _can_ask(context: MiddlewareContext[Any]) -> bool:
+    """Whether each request stands alone, so that a tool that asks the client is called anew with the answer."""
+    request = context.fastmcp_context and context.fastmcp_context.request_context
+    return request is not None and request.session.protocol_version in MODERN_PROTOCOL_VERSIONS
