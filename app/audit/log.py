@@ -15,7 +15,7 @@ from app.audit.log_state import head_of, unreadable_is_damage
 from app.audit.manifest import read_manifest
 from app.audit.notes import accept_fork, checkpoint_key, newest_note, proof_of
 from app.audit.read.backward_search import BackwardSearch, Page
-from app.audit.read.counts import counts
+from app.audit.read.counts import counts, counts_by_result
 from app.audit.read.entry_filter import EntryFilter
 from app.audit.read.export import Progress, export
 from app.audit.read.follow import follow, resumed
@@ -28,7 +28,8 @@ from app.model.actors import ChangedBy
 from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Fork, SignedTree, Verification
-from app.model.counts import Counted, CountQuery
+from app.model.counts import Counted, CountQuery, ValueCount
+from app.model.decisions import Result
 from app.model.notes import Note
 from app.model.times import rfc3339
 from app.redis_client.client import Client
@@ -240,6 +241,12 @@ class AuditLog:
         async with self._slots.slot(workspace_id):
             with unreadable_is_damage():
                 return await counts(self._client, workspace_id, query)
+
+    async def counts_by_result(self, workspace_id: str, query: CountQuery) -> dict[Result, list[ValueCount]]:
+        """Count decisions as `counts.counts_by_result` documents."""
+        async with self._slots.slot(workspace_id):
+            with unreadable_is_damage():
+                return await counts_by_result(self._client, workspace_id, query)
 
     async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
         """Offer the stream's entries to the page; return the sequence below which every entry must be sealed."""

@@ -10,6 +10,7 @@ import zstandard
 from audit_entries import AGENTS, POLICY, Writer, entry_of, grow_trees, lose_columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from profiles import examples
 
 from app.audit import hours
@@ -116,6 +117,10 @@ async def play(url, chance):
             for query in [question(chance) for _ in range(5)]:
                 counted = (await chance.choice(logs).counts(workspace_id, query)).counts
                 assert shown(counted) == scanned(kept, query), query
+                of_all = replace(query, result=None, step_seconds=None, limit=1000)
+                by_result = await chance.choice(logs).counts_by_result(workspace_id, of_all)
+                apart = {each: scanned(kept, replace(of_all, result=each))[0] for each in Result}
+                assert {each: [(one.value, one.count, None) for one in by_result[each]] for each in Result} == apart
     finally:
         for client in clients:
             await client.close()

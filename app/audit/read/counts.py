@@ -12,11 +12,12 @@ from app.audit.log_state import read_head
 from app.audit.read.backward_search import work_in
 from app.audit.read.entry_filter import EntryFilter
 from app.audit.read.sealed_reader import SealedReader
-from app.audit.read.tallies import Filters, Tallies, TimeSpan
+from app.audit.read.tallies import Filters, ResultTallies, Tallies, TimeSpan
 from app.audit.segments import part_of
 from app.audit.stored_columns import read_columns
 from app.audit.unsealed import UnsealedWalk, gone, line_of_unsealed
-from app.model.counts import CountBy, Counted, CountQuery
+from app.model.counts import CountBy, Counted, CountQuery, ValueCount
+from app.model.decisions import Result
 from app.model.text import FieldError
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
@@ -36,8 +37,31 @@ async def counts(client: Client, workspace_id: str, query: CountQuery) -> Counte
 
     Raises FieldError if the query has too many intervals, or a filter that is not indexed and too many entries.
     """
-    keyspace = Keyspace(workspace_id)
+    keyspace, table = Keyspace(workspace_id), None
+    filters = _by_columns(query)
+    if filters is not None and (query.step_seconds is None or query.step_seconds * 1000 >= HOUR_MS):
+        table = table_for([query.by, *(by for by, _ in filters)])
     tallies = Tallies(query, query.intervals(await store_time_ms(client)))
+    await _count(client, keyspace, query, tallies, table)
+    head, _ = await read_head(client, keyspace)
+    floor = head.floor
+    if floor is not None and query.from_ms is not None and query.from_ms > floor.time_ms:
+        floor = None
+    return Counted(tallies.counts(), floor)
+
+
+async def counts_by_result(client: Client, workspace_id: str, query: CountQuery) -> dict[Result, list[ValueCount]]:
+    """Count the decisions that match by result and value, in one pass: the most frequent values of each result first.
+
+    query: without steps; its limit does not count. Raises as `counts` does.
+    """
+    tallies = ResultTallies(query, intervals=1)
+    await _count(client, Keyspace(workspace_id), query, tallies, table=None)
+    return tallies.by_result()
+
+
+async def _count(client: Client, keyspace: Keyspace, query: CountQuery, tallies: Tallies, table: str | None) -> None:
+    """Count the entries that match. table: the hours that can be read in place of entries."""
     matcher, lines = EntryFilter(query), list[bytes]()
     tail = UnsealedWalk(client, keyspace)
     async for sequence, fields in tail.entries():
@@ -54,24 +78,25 @@ async def counts(client: Client, workspace_id: str, query: CountQuery) -> Counte
     if head.sequence < tail.below - 1:
         raise gone(head.sequence + 1, tail.below - 1)
     sealed = SealedReader(client, keyspace, query, head, spans, after=head.first_sequence - 1, until=tail.below - 1)
-    counting = _Sealed(client, keyspace, query, sealed, tallies)
+    counting = _Sealed(client, keyspace, query, sealed, tallies, table)
     parts = sealed.parts()
     whole = {each.part: each for each in whole_parts(parts, head, spans) if each.until < tail.below}
     while parts:
         some, parts = parts[:_PARTS_TOGETHER], parts[_PARTS_TOGETHER:]
         await counting.count(some, [whole[part] for part in some if part in whole])
-    head, _ = await read_head(client, keyspace)
-    floor = head.floor
-    if floor is not None and query.from_ms is not None and query.from_ms > floor.time_ms:
-        floor = None
-    return Counted(tallies.counts(), floor)
 
 
 class _Sealed:
     """Counts the matches in sealed parts."""
 
     def __init__(
-        self, client: Client, keyspace: Keyspace, query: CountQuery, sealed: SealedReader, tallies: Tallies
+        self,
+        client: Client,
+        keyspace: Keyspace,
+        query: CountQuery,
+        sealed: SealedReader,
+        tallies: Tallies,
+        table: str | None,
     ) -> None:
         self._client = client
         self._keyspace = keyspace
@@ -80,9 +105,7 @@ class _Sealed:
         self._tallies = tallies
         self._matcher = EntryFilter(query)
         self._filters = _by_columns(query)
-        self._table = None
-        if self._filters is not None and (query.step_seconds is None or query.step_seconds * 1000 >= HOUR_MS):
-            self._table = table_for([query.by, *(by for by, _ in self._filters)])
+        self._table = table
         self._work = 0
 
     async def count(self, parts: Sequence[int], whole: Sequence[WholePart]) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import compress, repeat
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.audit.columns import COUNTED, Columns, counted_by
 from app.audit.hours import HOUR_MS, HourTable, OfResult, pairs_of
 from app.audit.index_keys import index_keys_of
 from app.audit.index_rows import Row
 from app.model.counts import CountBy, CountQuery, Counts, ValueCount
+from app.model.decisions import Result
 from app.model.times import parse_time_ms, rfc3339
 
 Filters = Sequence[tuple[CountBy, str]]
@@ -41,37 +42,37 @@ class Tallies:
     def __init__(self, query: CountQuery, intervals: int) -> None:
         self._query = query
         self._intervals = intervals
+        self._place = COUNTED.index(query.by)
         self._step = _ALWAYS if query.step_seconds is None else query.step_seconds * 1000
         first_ms = 0 if query.from_ms is None else query.from_ms
         end_ms = _ALWAYS if query.to_ms is None else query.to_ms
         self.span = TimeSpan(first_ms, min(end_ms, first_ms + intervals * self._step - 1))
-        self._counted: Counter[tuple[str | None, int]] = Counter()
+        self._counted: Counter[tuple[Any, int]] = Counter()
         self._by_hours: Counter[str] = Counter()
         self._spread: list[_Spread] = []
 
     def add_lines(self, lines: Sequence[bytes], spans: Sequence[TimeSpan]) -> None:
         """Count those of these entries, which match, whose times are in one of the spans."""
-        place = COUNTED.index(self._query.by)
         for line in lines:
             entry = index_keys_of(line)
             time_ms = parse_time_ms(entry.timestamp)
             if any(span.has(time_ms, time_ms) for span in spans):
-                self._counted[counted_by(entry)[place], self._slot(time_ms)] += 1
+                self._counted[self._value_in(counted_by(entry)), self._slot(time_ms)] += 1
 
     def add(self, columns: Columns, row: Row, filters: Filters, spans: Sequence[TimeSpan]) -> None:
         """Count a segment's entries that pass the filters, at times in one of the spans, which are in order."""
-        by, passing = columns.numbers(self._query.by), _passing(columns, filters)
+        by, passing = self._numbers(columns), _passing(columns, filters)
         if passing == []:
             return
         for slot, some in self._runs(columns, row, spans):
             if passing is None and len(by) == 1:
-                self._counted[columns.value(by[0]), slot] += some.stop - some.start
+                self._counted[self._value_of(columns, by[0]), slot] += some.stop - some.start
                 continue
-            numbers: Iterable[int] = by[some] if len(by) > 1 else repeat(by[0], some.stop - some.start)
+            numbers: Iterable[Any] = by[some] if len(by) > 1 else repeat(by[0], some.stop - some.start)
             if passing is not None:
                 numbers = compress(numbers, passing[some])
             for number, count in Counter(numbers).items():
-                self._counted[columns.value(number), slot] += count
+                self._counted[self._value_of(columns, number), slot] += count
 
     def add_hours(self, table: HourTable, filters: Filters) -> list[TimeSpan]:
         """Count a part's entries of the hours that are in the span and in one interval.
@@ -156,6 +157,17 @@ class Tallies:
             step_seconds=query.step_seconds,
         )
 
+    def _value_in(self, counted: tuple[str | None, ...]) -> Any:
+        """What is counted of an entry, by its values in the order of COUNTED."""
+        return counted[self._place]
+
+    def _numbers(self, columns: Columns) -> list[Any]:
+        """The same of each entry of a segment, in numbers; a single one if all have the same."""
+        return columns.numbers(self._query.by)
+
+    def _value_of(self, columns: Columns, number: Any) -> Any:
+        return columns.value(number)
+
     def _value(self, value: str | None, count: int) -> ValueCount:
         if self._query.step_seconds is None:
             return ValueCount(value=value, count=count)
@@ -165,6 +177,31 @@ class Tallies:
 
     def _slot(self, time_ms: int) -> int:
         return (time_ms - self.span.first_ms) // self._step
+
+
+class ResultTallies(Tallies):
+    """The numbers by result and value: from entries and columns, not from hours."""
+
+    def by_result(self) -> dict[Result, list[ValueCount]]:
+        """The answer: the most frequent values of each result first."""
+        found: dict[Result, list[ValueCount]] = {result: [] for result in Result}
+        for (result, value), _ in sorted(self._counted, key=lambda of: (-self._counted[of], of[0][1] or "")):
+            if result is not None:
+                count = self._counted[(result, value), 0]
+                found[Result(result)].append(ValueCount(value=value, count=count))
+        return found
+
+    def _value_in(self, counted: tuple[str | None, ...]) -> Any:
+        return counted[COUNTED.index(CountBy.RESULT)], super()._value_in(counted)
+
+    def _numbers(self, columns: Columns) -> list[Any]:
+        results, values = columns.numbers(CountBy.RESULT), super()._numbers(columns)
+        size = max(len(results), len(values))
+        return list(zip(*(each * size if len(each) == 1 else each for each in (results, values)), strict=True))
+
+    def _value_of(self, columns: Columns, number: Any) -> Any:
+        result, value = number
+        return columns.value(result), columns.value(value)
 
 
 class _Spread(NamedTuple):

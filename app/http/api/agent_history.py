@@ -12,9 +12,6 @@ from app.model.decisions import Result
 from app.model.fields import Count, Id
 from app.replica import Services
 
-_CODES = 1_000
-"""More than there are."""
-
 
 class AnsweredCount(Struct, frozen=True):
     """How many calls got a result for one reason.
@@ -63,13 +60,9 @@ async def get_history(agent_id: str, params: HistoryQuery, caller: Caller, servi
     """
     known = await agent_in_path(services.records, caller, agent_id)
     found = await services.explanations.agent_trail.query(caller.workspace_id, known, params)
-    counts = []
-    for result in Result:
-        query = CountQuery(
-            agent_id=known, result=result, from_ms=params.from_ms, to_ms=params.to_ms, by=CountBy.CODE, limit=_CODES
-        )
-        counted = await services.log.audit.counts(caller.workspace_id, query)
-        counts += [AnsweredCount(result, each.value, each.count) for each in counted.counts.values]
+    query = CountQuery(agent_id=known, from_ms=params.from_ms, to_ms=params.to_ms, by=CountBy.CODE)
+    counted = await services.log.audit.counts_by_result(caller.workspace_id, query)
+    counts = [AnsweredCount(result, each.value, each.count) for result, codes in counted.items() for each in codes]
     return AgentHistory(
         agent_id=known,
         counts=counts,
