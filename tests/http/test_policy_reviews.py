@@ -133,6 +133,28 @@ def test_a_stop_never_waits(tenant, agent):
     assert tenant.admin.delete(f"/v1/api-keys/{tenant.new_key(['read'])['id']}").status_code == 204
 
 
+def test_what_is_no_policy_waits_for_nobody(tenant, plain, agent):
+    """As the page says: groups, the end of a suspension, and an agent that takes the place of one with a guardrail."""
+    everything = {"policies": [{"name": "all", "rules": [FREE]}]}
+    assert plain.put("/v1/groups/crew/policies", json=everything).status_code == 200
+    assert plain.post("/v1/policies", json={**GUARD, "agent_id": agent}).status_code == 201
+
+    def result(tool, of=agent):
+        return tenant.authorize(of, tool)["result"]
+
+    for changes, expected in (
+        ({"groups": ["crew"]}, "allowed"),
+        ({"status": "suspended"}, "denied"),
+        ({"status": "active"}, "allowed"),
+        ({"groups": []}, "denied"),
+    ):
+        assert tenant.admin.patch(f"/v1/agents/{agent}", json=changes).status_code == 200
+        assert result("ls") == expected
+    assert result("rm") == "denied"
+    assert tenant.admin.delete(f"/v1/agents/{agent}").status_code == 204
+    assert result("rm", tenant.new_agent(groups=["crew"])["id"]) == "allowed"
+
+
 def test_a_proposal_in_shadow_never_waits_and_one_that_is_applied_does(tenant, plain):
     """Whatever a log makes of an agent's policies binds nothing before a second person has approved it."""
     agent = tenant.new_agent(alias="proposed")["id"]
