@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
 from app.errors import (
@@ -67,8 +67,12 @@ class _Stored(Struct):
     after: _Records | None = None
     kept: bool = False
 
+    def __post_init__(self) -> None:
+        if self.before is None and (self.after is None or self.kept):
+            raise ValueError("it has no policy, before or after")
 
-_changes = msgspec.json.Decoder(list[_Stored])
+
+_changes = msgspec.json.Decoder(Annotated[list[_Stored], Meta(min_length=1)])
 _REFUSALS: dict[str, tuple[type[AppError], str]] = {
     "revoked": (Unauthorized, "The API key is unknown or has been revoked"),
     "missing": (PolicyReviewNotFound, "No policy review has this id"),

@@ -19,6 +19,7 @@ from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, Po
 from app.model.policy_reviews import ReviewQuery, ReviewStatus
 from app.model.policy_sets import PolicyEntry
 from app.model.rules import ToolAllowlist, ToolDenylist
+from app.redis_client.replies import ForeignData
 from app.redis_client.scripts import DELETE_POLICIES, PUT_POLICIES
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
@@ -299,6 +300,23 @@ async def test_a_review_ends_with_the_key_that_asked(client, ids, reviews, keys,
     assert (await reviews.get(workspace_id, second.id)).status is ReviewStatus.CANCELLED
     with pytest.raises(PolicyReviewDecided, match="revoked"):
         await reviews.approve(workspace_id, second.id, the_key(cleo.id))
+    assert await written(client, ids, workspace_id) == []
+
+
+@pytest.mark.parametrize(
+    "changes", ["{", "[]", "[7]", "[{}]", '[{"kept": true}]', '[{"before": {}}]', '[{"after": {}}]']
+)
+async def test_a_record_that_remit_did_not_write_is_approved_by_nobody(
+    client, ids, reviews, workspace_id, ask, bob, changes
+):
+    """It is said to be foreign, whatever it lacks, and the review waits as before."""
+    review = await ask()
+    await client.call("HSET", Keyspace(workspace_id).policy_review(review.id), "changes", changes)
+    with pytest.raises(ForeignData):
+        await reviews.changes(workspace_id, review.id)
+    with pytest.raises(ForeignData):
+        await reviews.approve(workspace_id, review.id, the_key(bob))
+    assert (await reviews.get(workspace_id, review.id)).status is ReviewStatus.PENDING
     assert await written(client, ids, workspace_id) == []
 
 
