@@ -16,16 +16,18 @@ _policy = re.compile(r"^  - (?:key|name): ").match
 def in_shadow(policies: Iterable[Mapping[str, Any]], tools: Iterable[ProposedTool]) -> list[dict[str, Any]]:
     """The policies so that divergence counts every call which they would answer otherwise; they change no answer.
 
-    Above all others, and with a guardrail in shadow mode, too, which denies what none of them grants.
+    Above all others, and with a guardrail in shadow mode, too, which denies what none of them grants. Their names are
+    others than those of the proposal, whose policies may be enforced: they would become shadows.
     """
     known = [each.name for each in tools if each.use is not ToolUse.UNKNOWN]
     fence = {
-        "name": "Proposed: no other tool",
+        "name": "no other tool",
         "kind": "guardrail",
         "rules": [{"type": "tool_allowlist", "tools": known}],
     }
     order = ("name", "kind", "priority", "mode", "rules")
-    made = ({**each, "priority": SHADOW_PRIORITY, "mode": "shadow"} for each in (*policies, fence))
+    shadow = {"priority": SHADOW_PRIORITY, "mode": "shadow"}
+    made = ({**each, "name": f"Proposed: {each['name']}", **shadow} for each in (*policies, fence))
     return [{name: each[name] for name in order if name in each} for each in made]
 
 

@@ -116,6 +116,20 @@ def test_in_shadow_nothing_changes_and_every_difference_is_counted(remit, tenant
     assert sorted(would) == [("orders.delete", "denied"), ("orders.pay", "escalated")]
 
 
+def test_in_shadow_an_enforced_proposal_stays_enforced(remit, tenant):
+    """Its policies were made from the same log and are called alike: none of them turns into a shadow."""
+    remit("policy", "propose", "desk", "--out", "policies")
+    remit("policy", "apply", "policies")
+    path = f"/v1/agents/{tenant.agent}/policies"
+    enforced = tenant.admin.get(path).json()["policies"]
+    remit("policy", "propose", "desk", "--out", "policies", "--shadow")
+    for _ in range(2):
+        remit("policy", "apply", "policies")
+        now = tenant.admin.get(path).json()["policies"]
+        assert [each for each in now if each["mode"] == "enforce"] == enforced
+        assert len(now) == 2 * len(enforced)  # "everything" has no shadow, and the guardrail is only one
+
+
 def test_an_agents_own_policies_stay_if_nothing_asks_for_a_change(remit, tenant, tmp_path):
     """Then nothing is varied, and nothing said of variations."""
     own = {"agent": "desk", "policies": [{"name": "own", "rules": [{"type": "tool_grant", "tools": ["orders.read"]}]}]}

@@ -27,16 +27,18 @@ export function evidenceOf({ evidence }, policy, rule) {
 export const partOf = (evidence) => evidence.path.split(".parameters.").slice(1).join(".parameters.");
 
 /** The policies so that divergence counts every call that they would answer otherwise: above all others, and with a
- * guardrail that denies what none of them grants. They change no answer.
+ * guardrail that denies what none of them grants. They change no answer, and have names of their own: policies that
+ * are enforced under those of the proposal would become shadows.
  * @param {Proposal} proposal */
 export function inShadow({ policies, tools }) {
   const known = tools.filter((each) => each.use !== "unknown").map((each) => each.name);
   const fence = {
-    name: "Proposed: no other tool",
+    name: "no other tool",
     kind: "guardrail",
     rules: [{ type: "tool_allowlist", tools: known }],
   };
-  return [...policies, fence].map((each) => ({ ...each, priority: SHADOW_PRIORITY, mode: "shadow" }));
+  const shadow = { priority: SHADOW_PRIORITY, mode: "shadow" };
+  return [...policies, fence].map((each) => ({ ...each, name: `Proposed: ${each.name}`, ...shadow }));
 }
 
 /** The proposal as a policy file, a comment above each rule. @param {Agent} agent @param {Proposal} proposal */

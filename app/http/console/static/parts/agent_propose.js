@@ -1,6 +1,6 @@
 // Policies proposed for an agent from its log: what they were made from, how they were tried, and what to do with them.
 import "../styles.js";
-import { ask, get, linesOf, refusal, sent } from "../api.js";
+import { ask, linesOf, refusal, sent } from "../api.js";
 import { parse, write } from "../exact.js";
 import { keys, policies, tools } from "../names.js";
 import { asFile, counted, evidenceOf, inShadow, partOf } from "../proposal_file.js";
@@ -180,15 +180,8 @@ function Tried({ proposal: { unseen, replay, hostile } }) {
 
 /** @param {{agent: Agent, proposal: Proposal, close: () => void}} props */
 function Put({ agent, proposal, close }) {
-  const path = `/v1/agents/${agent.id}/policies`;
   const put = async (/** @type {string} */ reason) => {
-    const { data, etag } = await get(path);
-    const before = /** @type {Policy[]} */ (data.policies).filter((each) => each.mode === "shadow");
-    const body = inShadow(proposal).map((each) => ({
-      ...each,
-      ...(before.some(({ name }) => name === each.name) && { id: before.find(({ name }) => name === each.name)?.id }),
-    }));
-    await ask("PUT", path, { body: { policies: body }, reason, ifMatch: etag ?? undefined });
+    await ask("PUT", `/v1/agents/${agent.id}/policies`, { body: { policies: inShadow(proposal) }, reason });
     await policies.refresh();
     go(to(`agents/${agent.alias ?? agent.id}`, { tab: "policies" }));
   };
