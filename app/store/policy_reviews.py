@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
@@ -70,6 +70,18 @@ class _Stored(Struct):
     def __post_init__(self) -> None:
         if self.before is None and (self.after is None or self.kept):
             raise ValueError("it has no policy, before or after")
+
+
+class _Compared(NamedTuple):
+    """What a review was compared with: its name for people, how its version token is read, and the token then."""
+
+    called: str
+    read: tuple[str, ...]
+    token: str
+
+    def moved(self, token: str | None) -> bool:
+        """True if this is another token."""
+        return (token or NO_TOKEN) != self.token
 
 
 _changes = msgspec.json.Decoder(Annotated[list[_Stored], Meta(min_length=1)])
@@ -221,7 +233,7 @@ class PolicyReviews:
             if done is not None:
                 return done.changes
             if (await self.get(workspace_id, review_id)).status is not ReviewStatus.PENDING:
-                moved = await self._moved(keyspace, review.owner, head)
+                moved = await self._moved(keyspace, review, head)
                 what = " and ".join(moved) or "the policies that it changes"
                 raise PolicyReviewStale(f"{what} changed after it was asked for, so nothing was written; ask again")
         return contended()
@@ -248,38 +260,53 @@ class PolicyReviews:
 
     async def _heads(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[PolicyReview, _Head]]:
         """The reviews of these ids as they stand, and their records without the policies; missing ones are left out."""
-        now_ms = await store_time_ms(self._client)
         replies = await self._client.read_pipelined([("HMGET", keyspace.policy_review(each), *_HEAD) for each in ids])
         found = []
         for review_id, reply in zip(ids, replies, strict=True):
             head = {name: value or "" for name, value in zip(_HEAD, reply, strict=True)}
-            if not head["status"]:
-                continue
-            review = _review_of(review_id, head)
-            if review.status is ReviewStatus.PENDING:
-                review = replace(review, status=await self._status(keyspace, review, head, now_ms))
-            found.append((review, head))
-        return found
+            if head["status"]:
+                found.append((_review_of(review_id, head), head))
+        undecided = [(review, head) for review, head in found if review.status is ReviewStatus.PENDING]
+        statuses = await self._statuses(keyspace, undecided)
+        return [(replace(review, status=statuses.get(review.id, review.status)), head) for review, head in found]
 
-    async def _status(self, keyspace: Keyspace, review: PolicyReview, head: _Head, now_ms: int) -> ReviewStatus:
-        """How a review stands that nobody has decided: what the script would say of it now."""
-        if now_ms >= review.expires_ms:
-            return ReviewStatus.EXPIRED
-        if head["asker"] and not await self._client.call("EXISTS", keyspace.key(head["asker"])):
-            return ReviewStatus.CANCELLED
-        return ReviewStatus.STALE if await self._moved(keyspace, review.owner, head) else ReviewStatus.PENDING
+    async def _statuses(
+        self, keyspace: Keyspace, undecided: Sequence[tuple[PolicyReview, _Head]]
+    ) -> dict[str, ReviewStatus]:
+        """How reviews stand that nobody has decided: what the script would say of each now."""
+        now_ms = await store_time_ms(self._client)
+        compared = [self._compared(keyspace, review, head) for review, head in undecided]
+        reads: list[tuple[str, ...]] = []
+        for (review, head), basis in zip(undecided, compared, strict=True):
+            reads.append(
+                ("EXISTS", keyspace.key(head["asker"]) if head["asker"] else keyspace.policy_review(review.id))
+            )
+            reads += [each.read for each in basis]
+        replies = iter(await self._client.read_pipelined(reads))
+        statuses = {}
+        for (review, _), basis in zip(undecided, compared, strict=True):
+            is_asked, moved = next(replies), [each for each in basis if each.moved(next(replies))]
+            status = ReviewStatus.STALE if moved else ReviewStatus.PENDING
+            status = status if is_asked else ReviewStatus.CANCELLED
+            statuses[review.id] = status if now_ms < review.expires_ms else ReviewStatus.EXPIRED
+        return statuses
 
-    async def _moved(self, keyspace: Keyspace, owner: Owner, head: _Head) -> list[str]:
+    async def _moved(self, keyspace: Keyspace, review: PolicyReview, head: _Head) -> list[str]:
         """What has changed of that with which the review was compared, for people."""
-        stored, others = stored_owner(owner, keyspace, self._limits), dict(map(str.split, head["others"].splitlines()))
-        token, *now = await self._client.read_pipelined(
-            [("HGET", stored.tokens, stored.token_field), *(("HGET", keyspace.commits, each) for each in others)]
-        )
-        moved = [_CALLED[stored.name]] if (token or NO_TOKEN) != head["token"] else []
-        return moved + [
-            _CALLED["workspace" if field == WORKSPACE_TOKEN else "group"]
-            for (field, was), value in zip(others.items(), now, strict=True)
-            if (value or NO_TOKEN) != was
+        compared = self._compared(keyspace, review, head)
+        now = await self._client.read_pipelined([each.read for each in compared])
+        return [each.called for each, token in zip(compared, now, strict=True) if each.moved(token)]
+
+    def _compared(self, keyspace: Keyspace, review: PolicyReview, head: _Head) -> list[_Compared]:
+        """That with which the review was compared."""
+        stored = stored_owner(review.owner, keyspace, self._limits)
+        with decoding_record(f"The record of policy review {review.id}"):
+            others = [(field, token) for field, token in map(str.split, head["others"].splitlines())]
+        return [_Compared(_CALLED[stored.name], ("HGET", stored.tokens, stored.token_field), head["token"])] + [
+            _Compared(
+                _CALLED["workspace" if field == WORKSPACE_TOKEN else "group"], ("HGET", keyspace.commits, field), token
+            )
+            for field, token in others
         ]
 
     async def _require_room(self, keyspace: Keyspace, owner: Owner, whole: Sequence[PolicyChange]) -> None:

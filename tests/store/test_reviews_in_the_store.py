@@ -418,6 +418,32 @@ async def test_pages_neither_repeat_nor_skip(reviews, workspace_id, ask, agent, 
         await reviews.get(workspace_id, agent.id)
 
 
+async def test_many_that_wait_are_read_as_often_as_one(client, monkeypatch, reviews, workspace_id, ask, agent):
+    """Whoever fills the places makes neither lists nor requests wait for a round trip each."""
+    read = []
+    for name in ("call", "read_pipelined"):
+        monkeypatch.setattr(client, name, counted(getattr(client, name), read))
+
+    async def trips(act):
+        read.clear()
+        await act
+        return len(read)
+
+    await ask()
+    alone = [await trips(reviews.page(workspace_id, ReviewQuery())), await trips(ask(name="q"))]
+    for number in range(5):
+        await ask(name=f"p{number}")
+    assert [await trips(reviews.page(workspace_id, ReviewQuery())), await trips(ask(name="r"))] == alone
+
+
+def counted(real, calls):
+    async def run(*args, **options):
+        calls.append(args)
+        return await real(*args, **options)
+
+    return run
+
+
 async def test_a_whole_set_is_replaced_as_it_was_shown(client, ids, sets, reviews, workspace_id, agent, ann, bob):
     """Created, changed, deleted and kept, in one step, with values that only look alike told apart."""
     owner = Owner(agent.id)
