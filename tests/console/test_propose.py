@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from app.model.proposals import ProposalLine
-from app.policy_tools.files.policy_file import read_policy_file
+from app.policy_tools.files.policy_file import FileAgent, read_policy_file
 from app.propose.proposed_file import in_shadow
 from tests.console.browsing import press
 
@@ -80,6 +80,20 @@ def test_a_proposal_shows_what_each_rule_was_made_from_and_is_put_in_shadow(visi
         visitor.open("/console/agents/desk?tab=propose", "Front desk")
         press(propose)
         page.get_by_role("heading", name="10 calls of 5 users in 5 sessions").wait_for()
+
+
+def test_the_file_of_an_agent_without_an_alias_gives_it_none(visit, scene, desk, tmp_path):
+    """By one word it would name an agent that has the word as its alias, too, if another workspace makes it."""
+    changed = scene.tenant.admin.patch(f"/v1/agents/{desk}", json={"name": "night-bot", "alias": None})
+    assert changed.status_code == 200
+    page = visit("view").open(f"/console/agents/{desk}?tab=propose", "night-bot")
+    press(page.get_by_role("button", name="Propose", exact=True))
+    page.get_by_role("heading", name="10 calls of 5 users in 5 sessions").wait_for()
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    press(page.get_by_role("button", name="Copy as file"))
+    path = tmp_path / "night-bot.yaml"
+    path.write_text(page.evaluate("window.copied"))
+    assert read_policy_file(path).file.new_agent == FileAgent(name="night-bot")
 
 
 def test_a_session_that_nobody_vouches_for_teaches_nothing(visit, desk):

@@ -45,7 +45,7 @@ export function inShadow({ policies, tools }) {
 export function asFile(agent, proposal) {
   const { name, alias, description, groups } = agent;
   const said = Object.entries({ name, alias, description, groups }).filter(([, value]) => value?.length);
-  const lines = [`agent: ${write(said.length > 1 ? Object.fromEntries(said) : name, 0)}`, "policies:"];
+  const lines = [`agent: ${write(Object.fromEntries(said), 0)}`, "policies:"];
   proposal.policies.forEach(({ rules, ...fields }, policy) => {
     Object.entries(fields).forEach(([field, value], at) =>
       lines.push(`  ${at ? " " : "-"} ${field}: ${write(value, 0)}`),
