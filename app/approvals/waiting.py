@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from app.model.approvals import ApprovalStatus
-from app.model.ids import time_ms_of
+from app.model.ids import time_ms_of, uuid_of
 from app.model.policy_reviews import id_of_waiting
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
@@ -48,7 +48,7 @@ class WaitingWatch:
             approvals += await _pending(self._client, keyspace, ids or ())
         found = await self._client.read_each(_open(each.policy_reviews_waiting, now_ms) for each in keyspaces)
         for ids in found:
-            reviews += map(id_of_waiting, ids or ())
+            reviews += filter(uuid_of, map(id_of_waiting, ids or ()))
         oldest_ms, oldest_review_ms = (min([now_ms, *map(time_ms_of, ids)]) for ids in (approvals, reviews))
         return Waiting(len(approvals), (now_ms - oldest_ms) / 1000, len(reviews), (now_ms - oldest_review_ms) / 1000)
 
@@ -67,7 +67,7 @@ async def _pending(client: Client, keyspace: Keyspace, opened: Sequence[bytes]) 
     """Those that wait, of the open ones."""
     pending: list[str] = []
     for start in range(0, len(opened), _AT_ONCE):
-        some = [each.decode() for each in opened[start : start + _AT_ONCE]]
+        some = [each.decode(errors="replace") for each in opened[start : start + _AT_ONCE]]
         statuses = await client.read_pipelined([("HGET", keyspace.approval(each), "status") for each in some])
         pending += [each for each, status in zip(some, statuses, strict=True) if status == ApprovalStatus.PENDING]
         await take_turn()

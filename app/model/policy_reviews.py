@@ -95,7 +95,7 @@ class ReviewQuery(ReviewFilters, frozen=True):
 
 def id_of_waiting(member: bytes) -> str:
     """The id of a review that waits, as it stands there: after the root of whoever asked."""
-    return member.decode().rpartition(" ")[2]
+    return member.decode(errors="replace").rpartition(" ")[2]
 
 
 def waits(changes: Iterable[PolicyChange]) -> bool:

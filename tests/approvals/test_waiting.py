@@ -57,6 +57,18 @@ async def test_changes_of_policies_that_wait_are_counted_apart(client):
     assert 90_000 <= waiting.oldest_review_seconds < 90_010
 
 
+@pytest.mark.parametrize("member", ["zzz", "", "a b", b"\xff"])
+async def test_what_remit_did_not_add_is_not_counted(client, member):
+    """Somebody's ZADD takes the metrics from no operator."""
+    keyspace = keyspace_of("w")
+    await put_approval(client, "w", 100)
+    now_ms = await store_time_ms(client)
+    for name in (keyspace.policy_reviews_waiting, keyspace.approvals_open):
+        await client.call("ZADD", name, now_ms + 60_000, member)
+    waiting = await WaitingWatch(client).look()
+    assert (waiting.approvals, waiting.reviews, waiting.oldest_review_seconds) == (1, 0, 0.0)
+
+
 async def test_they_are_counted_every_few_seconds_at_most(client):
     """However often somebody without a key asks for the metrics."""
     time = [0.0]
