@@ -1,5 +1,6 @@
 """`remit policies reviews …`: changes of policies that wait for a second person."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,7 +40,7 @@ def list_reviews(api: Api, status: str | None, agent: str | None, group: str | N
             each["status"],
             each["expiresAt"],
             with_hidden_shown(each["askedBy"]["name"]),
-            with_hidden_shown(", ".join(f"{policy['kind']} {policy['name']}" for policy in each["policies"])),
+            ", ".join(f"{policy['kind']} {_quoted(policy['name'])}" for policy in each["policies"]),
         )
         for each in found
     ]
@@ -112,6 +113,11 @@ def _decide(api: Api, review_id: str, verb: str, note: str) -> Shown:
     found = api.call("POST", f"{_PATH}/{review_id}/{verb}", {"note": note})
     yield found
     click.echo(f"review {found['id']} is {found['status']}")
+
+
+def _quoted(name: str) -> str:
+    """The name, in which nothing looks like the policy after it."""
+    return with_hidden_shown(json.dumps(name, ensure_ascii=False))
 
 
 def _owner(found: dict[str, Any]) -> "Owner":

@@ -24,7 +24,7 @@ _TITLES: dict[str, str] = {
 }
 _ORIGINS = {"request": "the user's request", "approved_before": "approved before", "unverified": "unverified"}
 _VERDICTS = {"approval_approved": "approved", "approval_denied": "denied", "approval_cancelled": "withdrawn"}
-_REASON_MAX = 2_500
+_LONG, _LONG_MAX = ("Reason", "Policies"), 2_500
 _VALUE_MAX, _VALUES_MAX, _NAME_MAX = 300, 20, 80
 _SHORTENED = "… (the approval and the log have it in full)"
 
@@ -63,7 +63,7 @@ def calls_of(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 def facts_of(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts about the event, each with its name."""
-    return [(name, shown(value, _REASON_MAX if name == "Reason" else _VALUE_MAX)) for name, value in _facts(data)]
+    return [(name, shown(value, _LONG_MAX if name in _LONG else _VALUE_MAX)) for name, value in _facts(data)]
 
 
 def listings_of(call: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -151,7 +151,7 @@ def _review_facts(change: dict[str, Any]) -> list[tuple[str, str]]:
     asked = change["after"]
     whose = [("Group", asked["group"])] if asked.get("group") else []
     whose += [] if whose or asked.get("agentId") else [("Agents", "all of the workspace")]
-    policies = ", ".join(f"{each['name']} ({each['kind']})" for each in asked["policies"])
+    policies = ", ".join(f"{each['kind']} {_quoted(each['name'])}" for each in asked["policies"])
     why = [("Reason", change["reason"])] if "reason" in change else []
     return [*whose, ("Policies", policies), *why, ("Asked by", _named(change["actorName"], change))]
 
@@ -159,6 +159,11 @@ def _review_facts(change: dict[str, Any]) -> list[tuple[str, str]]:
 def _named(name: str, by: dict[str, Any]) -> str:
     """The name of who did something, and how they came in, if that is known."""
     return f"{name} ({by['via']})" if "via" in by else name
+
+
+def _quoted(name: str) -> str:
+    """The name, shortened, so that nothing in it looks like what comes after it."""
+    return json.dumps(name if len(name) <= _NAME_MAX else f"{name[:_NAME_MAX]}…", ensure_ascii=False)
 
 
 def _pairs(values: dict[str, Any]) -> Iterator[str]:

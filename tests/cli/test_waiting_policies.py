@@ -50,7 +50,7 @@ def test_a_second_person_sees_the_change_and_decides_it(tenant, run_remit, tmp_p
     rules = [{"type": "tool_allowlist", "tools": ["file.read"]}]
     asked = [
         tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": name, "rules": rules}).json()["id"]
-        for name in ("first", "second", "third")
+        for name in ("first", "second", 'third", deleted "fourth')
     ]
 
     def remit(*words, key=bob):
@@ -60,6 +60,7 @@ def test_a_second_person_sees_the_change_and_decides_it(tenant, run_remit, tmp_p
         return ran.stdout
 
     assert [line.split()[0] for line in remit("list").splitlines()[1:]] == asked[::-1]
+    assert r'''created "third\", deleted \"fourth"''' in remit("list")
     shown = remit("show", asked[0], "--meaning", "--replay", "1h")
     assert '+ policy "first"' in shown
     assert "denied → allowed  file.read" in shown

@@ -185,7 +185,7 @@ def test_a_change_that_waits_for_a_second_person_is_told_with_its_page():
     facts, link = made["blocks"][1]["elements"]
     lines = [
         "Agent: night bot",
-        "Policies: <!channel>\\nAsked by: nobody (created)",
+        'Policies: created "<!channel>\\nAsked by: nobody"',
         "Reason: labels",
         "Asked by: ann (console)",
     ]
@@ -200,6 +200,17 @@ def test_a_change_that_waits_for_a_second_person_is_told_with_its_page():
         assert (
             next(elements(told["blocks"][1]))["text"] + told["blocks"][1]["elements"][0]["elements"][1]["text"] == line
         )
+
+
+def test_no_policy_hides_another_behind_its_name():
+    """Its name ends where it is said to, and a long one is shortened, so the deletion after it is seen."""
+    named = [{"kind": "created", "policyId": REVIEW_ID, "name": each} for each in ('a", deleted "b', *("x" * 255,) * 9)]
+    named.append({"kind": "deleted", "policyId": REVIEW_ID, "name": "no refunds"})
+    told = slack_message("policy_review.requested", asked_change(agentId=None, policies=named))
+    [line] = [each["text"] for each in elements(told["blocks"][1]) if each["text"].startswith("created")]
+    assert line == ", ".join(
+        [r'''created "a\", deleted \"b"''', *(f'created "{"x" * 80}…"',) * 9, 'deleted "no refunds"']
+    )
 
 
 def runs(card):
