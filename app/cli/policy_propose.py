@@ -214,14 +214,15 @@ def _write(api: Api, agent: dict[str, Any], proposal: "Proposal", out: Path, *, 
             "changes of policies that the agent has are not written in shadow mode; --replay of `remit policy diff`"
         )
         raise click.ClickException(f"{message} says what they would have changed")
+    from msgspec.structs import replace
+
     from app.policy_tools.files.policy_file import FileAgent, as_owner
     from app.policy_tools.files.rendering import as_yaml, file_name
     from app.propose.proposed_file import as_commented_yaml, in_shadow
 
-    fields = {name: agent[name] for name in ("name", "alias", "description", "groups")}
+    owner = FileAgent.of(agent)
     if agent["alias"] is None and len(api.get("/v1/agents", name=agent["name"])) > 1:
-        fields["name"] = agent["id"]
-    owner = FileAgent(**fields)
+        owner = replace(owner, name=agent["id"])
     folder = out / "agents"
     folder.mkdir(parents=True, exist_ok=True)
     path, test_path = (folder / f"{file_name(owner.called)}{end}" for end in (".yaml", ".test.yaml"))

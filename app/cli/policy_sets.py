@@ -80,10 +80,7 @@ class Sets:
         """Every agent by its id."""
         from app.policy_tools.files.policy_file import FileAgent
 
-        fields = ("name", "alias", "description", "groups")
-        return [
-            (each["id"], FileAgent(**{name: each[name] for name in fields})) for each in self._api.get("/v1/agents")
-        ]
+        return [(each["id"], FileAgent.of(each)) for each in self._api.get("/v1/agents")]
 
     def owners(self) -> list[Owner]:
         """Every owner of a policy, the workspace first."""

@@ -41,7 +41,7 @@ def fill(tenant):
         for policy in policies_of(path):
             body = {name: value for name, value in policy.items() if name in FIELDS}
             tenant._made("/v1/policies", body | {"agent_id": agent["id"]})
-    nobody = tenant.new_agent(name="nobody's: *odd* name", groups=["crew", "näch/ste"])
+    nobody = tenant.new_agent(name="nobody's: *odd* name", groups=["crew", "näch/ste"], type="workload")
     allow = {"type": "tool_allowlist", "tools": ["*"]}
     limited = {"type": "rate_limit", "tools": ["get_*"], "rateLimit": {"maxCalls": 7, "windowSeconds": 3600}}
     for rules in ([limited], [{"type": "tool_denylist", "tools": ["cancel_*"]}, allow], [allow]):
@@ -102,8 +102,11 @@ def test_the_copy_answers_as_the_original(two, remit, tmp_path, form):
     assert texts("again") == texts("out") == texts("copied")
     assert len(texts("out")) == len(SETS) + 4
 
-    agents = [{each["name"]: each["id"] for each in tenant.reader.get("/v1/agents").json()} for tenant in two]
-    assert agents[0].keys() == agents[1].keys()
+    listed = [tenant.reader.get("/v1/agents").json() for tenant in two]
+    kinds = [{each["name"]: each["type"] for each in agents} for agents in listed]
+    assert kinds[0] == kinds[1]
+    assert {"agent", "workload"} == set(kinds[0].values())
+    agents = [{each["name"]: each["id"] for each in agents} for agents in listed]
     results = set()
     for tool, parameters in calls():
         for name in agents[0]:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import fields, replace
 
-from app.model.agents import Alias, GroupName, Groups, is_alias
+from app.model.agents import DEFAULT_TYPE, AgentType, Alias, GroupName, Groups, is_alias
 from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentDescription, AgentId
 from app.model.ids import uuid_of
@@ -30,19 +30,21 @@ _FIELDS = sorted(fields(NewPolicy), key=lambda each: (each.name not in ("key", "
 _DEFAULTS = {each.encode_name: msgspec.to_builtins(each.default) for each in _FIELDS if each.default is not NODEFAULT}
 
 
-class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """An agent as a file names it, with the fields for `remit policy apply --create-agents`.
 
     name: The agent's name for people, or its id.
     alias: The name for programs; if given, it identifies the agent.
     description: What the agent is for.
     groups: The groups it belongs to.
+    type: What AuthZEN's `subject.type` names it.
     """
 
     name: Name
     alias: Alias | None = None
     description: AgentDescription | None = None
     groups: Groups = ()
+    type: AgentType = DEFAULT_TYPE
 
     def __post_init__(self) -> None:
         require_valid_fields(self)
@@ -51,6 +53,11 @@ class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def of_word(cls, word: str) -> "FileAgent":
         """The agent that a file names by one word: its name, and its alias if the word can be one."""
         return cls(name=word, alias=word if is_alias(word) else None)
+
+    @classmethod
+    def of(cls, shown: dict[str, Any]) -> "FileAgent":
+        """The agent as the API shows it."""
+        return cls(**{name: shown[name] for name in cls.__struct_fields__})
 
     @property
     def called(self) -> str:
@@ -238,9 +245,8 @@ def as_file(policies: Sequence[Policy], owner: dict[str, Any]) -> dict[str, Any]
 
 def as_owner(agent: FileAgent) -> dict[str, Any]:
     """The agent as a file names it: by one word, if that says all."""
-    values = {name: value for name, value in msgspec.to_builtins(agent).items() if value}
-    by_word = {name: value for name, value in msgspec.to_builtins(FileAgent.of_word(agent.name)).items() if value}
-    return {"agent": agent.name if values == by_word else values}
+    says_all = agent == FileAgent.of_word(agent.name)
+    return {"agent": agent.name if says_all else msgspec.to_builtins(agent)}
 
 
 def plain(policy: Policy) -> dict[str, Any]:

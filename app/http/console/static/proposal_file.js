@@ -44,7 +44,8 @@ export function inShadow({ policies, tools }) {
 /** The proposal as a policy file, a comment above each rule. @param {Agent} agent @param {Proposal} proposal */
 export function asFile(agent, proposal) {
   const { name, alias, description, groups } = agent;
-  const said = Object.entries({ name, alias, description, groups }).filter(([, value]) => value?.length);
+  const type = agent.type === "agent" ? "" : agent.type;
+  const said = Object.entries({ name, alias, description, groups, type }).filter(([, value]) => value?.length);
   const lines = [`agent: ${write(Object.fromEntries(said), 0)}`, "policies:"];
   proposal.policies.forEach(({ rules, ...fields }, policy) => {
     Object.entries(fields).forEach(([field, value], at) =>
