@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 
 import pytest
 
 from remit_client import Decision, Denied
+from remit_client.mcp.messages import VERSION
 from remit_client.mcp.proxy import Proxy
 
 READ = {"uri": "file:///reports/q1.pdf", "_meta": {"x": 1}}
@@ -45,10 +47,11 @@ class Peer:
 async def proxied(*, allows=True, statuses=None, **options):
     """Client, server, and what was judged."""
     client, server, judged = Peer(), Peer(), []
-    listed = server.listed = []
+    listed, places = server.listed, server.places = [], []
 
-    async def check(tool, arguments):
+    async def check(tool, arguments, place):
         judged.append((tool, arguments))
+        places.append(place)
         if not allows:
             raise Denied(tool, Decision("1", allowed=False, result="denied", reason="it is late"))
 
@@ -113,6 +116,53 @@ async def test_a_read_that_a_server_could_understand_differently_does_not_pass(m
         client.says(request("ping", number=2))
         assert (await server.said())["method"] == "ping"
         assert not judged
+
+
+async def leg(client, server, places, asks=None, **params):
+    """The place of a call whose server answers it, or asks with this state."""
+    client.says(request("tools/call", {"name": "refund", "_meta": {VERSION: "2026-07-28"}, **params}))
+    await server.said()
+    asked = {"resultType": "input_required", "requestState": asks}
+    server.says({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"} if asks is None else asked})
+    await client.said()
+    return places[-1]
+
+
+async def test_each_question_of_the_server_lets_one_more_leg_pass_as_the_same_call():
+    """By the state that the server gave, with the same arguments, and once."""
+    async with proxied() as (client, server, _):
+        played = functools.partial(leg, client, server, server.places)
+        first, second = await played("a"), await played("b")
+        assert await played("c", requestState="a", inputResponses={"q": {}}) == first
+        assert await played(requestState="b", arguments={"amount": 5}) not in (first, second)
+        assert await played(requestState="b") == second
+        assert await played(requestState="c") == first
+        for state in ("a", "b", "c", "d"):
+            assert await played(requestState=state) not in (first, second)
+        assert await played("e") != await played("e")
+        begun = server.places[-2:]
+        assert [await played(requestState="e") for _ in begun] == begun
+
+
+async def test_a_question_without_a_state_lets_one_more_leg_pass():
+    async with proxied() as (client, server, _):
+        client.says(request("tools/call", {"name": "refund", "_meta": {VERSION: "2026-07-28"}}))
+        await server.said()
+        server.says({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required"}})
+        await client.said()
+        played = functools.partial(leg, client, server, server.places)
+        [first] = server.places
+        assert await played() != first, "it answers nothing"
+        assert await played(inputResponses={"q": {}}) == first
+        assert await played(inputResponses={"q": {}}) != first
+
+
+async def test_a_call_of_an_older_protocol_has_no_place():
+    """There, the server asks while the call is open."""
+    async with proxied() as (client, server, _):
+        client.says(request("tools/call", {"name": "refund", "requestState": "a"}))
+        await server.said()
+        assert server.places == [None]
 
 
 @pytest.mark.parametrize("given", [{"ttlMs": 60_000}, {"cacheScope": "public"}, {"ttlMs": 1, "cacheScope": "public"}])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,14 +13,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from remit_client import AsyncRemit, Remit
 from remit_client.enforcement import async_enforcer
 from remit_client.gate import Framework, Options, Refused, ToolCall, Waits, async_gate
+from remit_client.legs import Legs
 from remit_client.listing import statuses
-from remit_client.verdicts import name_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Agent = str | Callable[[MiddlewareContext[Any]], str]
-LEGS_MAX = 10_000
 
 
 class _Asks(Exception):
@@ -49,16 +46,13 @@ class RemitMiddleware(Middleware):
         self._agent = agent
         self._hides = hide
         self._options = options
-        self._next_legs: deque[tuple[str, str]] = deque(maxlen=LEGS_MAX)
+        self._legs = Legs()
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """The tool's answer. Raises ToolError unless Remit has allowed the call."""
         message, agent = context.message, self._agent_of(context)
-        arguments = message.arguments or {}
+        asked = agent, message.name, message.arguments or {}
         gate = async_gate(self._remit, agent, FASTMCP, **self._options)
-
-        def leg(state: str | None) -> str:
-            return name_of(agent, message.name, arguments, [state])
 
         async def run(judged: dict[str, Any]) -> Any:
             result = await call_next(context.copy(message=message.model_copy(update={"arguments": judged})))
@@ -67,12 +61,13 @@ class RemitMiddleware(Middleware):
             return result
 
         answers = message.input_responses is not None or message.request_state is not None
-        name = (self._take(leg(message.request_state)) if answers else None) or secrets.token_hex(16)
-        place = [name] if _can_ask(context) else None
+        place = self._legs.place(asked, answers=answers, state=message.request_state) if _can_ask(context) else None
+        call = ToolCall(message.name, asked[2], _session(context), place=place)
         try:
-            return await gate.answer(ToolCall(message.name, arguments, _session(context), place=place), run, _refuse)
+            return await gate.answer(call, run, _refuse)
         except _Asks as asks:
-            self._next_legs.append((leg(asks.result.input_required.request_state), name))
+            if place is not None:
+                self._legs.expect(asked, place, asks.result.input_required.request_state)
             return asks.result
 
     async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
@@ -83,14 +78,6 @@ class RemitMiddleware(Middleware):
         core = async_enforcer(self._remit, self._agent_of(context), **self._options)
         known = await statuses(core.remit, core.agent, [core.policy_name(tool.name) for tool in tools])
         return [tool for tool in tools if known.get(core.policy_name(tool.name)) != "denied"]
-
-    def _take(self, leg: str) -> str | None:
-        """The name of a call whose next leg this is: each question of a tool lets one more leg pass."""
-        found = next((each for each in self._next_legs if each[0] == leg), None)
-        if found is None:
-            return None
-        self._next_legs.remove(found)
-        return found[1]
 
     def _agent_of(self, context: MiddlewareContext[Any]) -> str:
         return self._agent(context) if callable(self._agent) else self._agent

@@ -7,6 +7,7 @@ import sys
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 from pydantic import BaseModel
 
 server = MCPServer("desk")
@@ -35,6 +36,15 @@ async def ask(ctx: Context) -> str:
     """Asks the user."""
     said = await ctx.elicit("Sure?", Answer)
     return f"{said.action} {getattr(said, 'data', None)}"
+
+
+@server.tool()
+async def sure(ctx: Context) -> str | InputRequiredResult:
+    """Asks the user as the protocol of 2026-07-28 does: its answer is the question, and it is called anew."""
+    if ctx.input_responses:
+        return "done"
+    form = ElicitRequestFormParams(message="Sure?", requested_schema={"type": "object", "properties": {}})
+    return InputRequiredResult(input_requests={"sure": ElicitRequest(params=form)})
 
 
 @server.tool()

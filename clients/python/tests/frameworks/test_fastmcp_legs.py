@@ -138,7 +138,7 @@ async def test_the_outcome_is_reported_once_the_tool_has_ended(desk):
 
 
 async def test_of_too_many_questions_the_oldest_are_forgotten(desk, monkeypatch):
-    monkeypatch.setattr("remit_client.fastmcp.LEGS_MAX", 2)
+    monkeypatch.setattr("remit_client.legs.LEGS_MAX", 2)
     stage = desk(keeps=False, limit=3)
     async with stage.client() as client:
         asked = [await first_leg(client, amount) for amount in (1, 2, 3)]

@@ -374,6 +374,18 @@ async def test_an_sdk_client_and_server_do_not_notice(proxied, mode, admin, desk
         assert (await client.call_tool("count", {})).content[0].text == "counted", "after a call that was given up"
 
 
+async def test_a_call_that_asks_its_client_takes_one_place(proxied, admin, desk):
+    async def elicit(context, params):
+        return ElicitResult(action="accept", content={})
+
+    once = {"type": "rate_limit", "tools": ["sure"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
+    admin.send(calls.create_policy(desk, "once", [once]))
+    async with Client(stdio_client(proxied), mode="auto", elicitation_callback=elicit) as client:
+        said = [(await client.call_tool("sure", {})).content[0].text for _ in range(2)]
+    assert said[0] == "done"
+    assert "was not run" in said[1]
+
+
 async def test_a_published_server_works_behind_it(service, asking_key, desk):
     """mcp-server-time, as anybody would start it."""
     command = [sys.executable, "-m", "mcp_server_time", "--local-timezone", "UTC"]

@@ -22,6 +22,8 @@ from remit_client.mcp.own_stdio import open_own_stdio
 from remit_client.mcp.proxy import Proxy
 from remit_client.mcp.starter import starter_session
 from remit_client.mcp.tool_list import tools_of
+from remit_client.models import Json
+from remit_client.verdicts import Place
 
 logger = logging.getLogger("remit_client")
 PR_SET_DUMPABLE = 4
@@ -65,11 +67,14 @@ async def _run(options: argparse.Namespace) -> int:
     context = ({"session": session} if session else {}) | _pairs(options.context, "=", "--context")
     enforcer = AsyncEnforcer(remit, options.agent, context=context, wait=options.wait)
 
+    async def check(tool: str, arguments: Json, place: Place) -> None:
+        await enforcer.check(tool, arguments, place=place)
+
     async with contextlib.AsyncExitStack() as stack:
         server = await _server(options, stack)
         client = await open_own_stdio()
         proxy = Proxy(
-            client, server, enforcer.check, partial(statuses, remit, options.agent),
+            client, server, check, partial(statuses, remit, options.agent),
             prefix=options.tool_prefix, exact_integers=options.exact_integers,
         )  # fmt: skip
         running = asyncio.ensure_future(proxy.run())

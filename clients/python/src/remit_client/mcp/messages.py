@@ -133,9 +133,7 @@ def private(result: Message) -> Message:
 def tool_error(request: Message, text: str) -> Message:
     """The answer to a call as an error of the tool, so that the model reads it."""
     result: Message = {"content": [{"type": "text", "text": text}], "isError": True}
-    params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    if isinstance(meta, dict) and VERSION in meta:  # required since 2026-07-28
+    if is_modern(request.get("params")):
         result["resultType"] = "complete"
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
 
@@ -144,6 +142,12 @@ def progress(token: Any, number: int, text: str) -> Message:
     """A notification that a request is still in progress."""
     params = {"progressToken": token, "progress": number, "message": text}
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+
+
+def is_modern(params: Any) -> bool:
+    """Whether a request is of the protocol of 2026-07-28 or later, in which each one names it."""
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return isinstance(meta, dict) and VERSION in meta
 
 
 def is_request(message: Message) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from remit_client.errors import for_agent
+from remit_client.legs import Asked, Legs
 from remit_client.mcp.channels import Channel, Heard
 from remit_client.mcp.messages import (
     CONNECTION_CLOSED,
@@ -20,6 +21,7 @@ from remit_client.mcp.messages import (
     asked_by,
     error,
     id_of_unreadable,
+    is_modern,
     is_request,
     one_line,
     private,
@@ -35,14 +37,14 @@ logger = logging.getLogger("remit_client")
 
 PROGRESS_EVERY_S = 5.0
 NEEDS_APPROVAL = "A person must approve each call of this tool; the call may take a while."
-Check = Callable[[str, Mapping[str, Any]], Awaitable[object]]
+Check = Callable[[str, Mapping[str, Any], "list[str] | None"], Awaitable[object]]
 Statuses = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
 
 
 class Proxy:
     """Passes everything on unchanged, except that it judges calls and reads, and shortens the answer to `tools/list`.
 
-    check: returns if the call is allowed, otherwise raises.
+    check: of a tool, its arguments and the place of the call; returns if the call is allowed, otherwise raises.
     statuses: what the agent may call of these tools; empty if Remit cannot say.
     prefix: what policies have before the names of the server's tools.
     exact_integers: the server reads whole numbers exactly, so they need not be refused.
@@ -66,7 +68,8 @@ class Proxy:
         self._exact_integers = exact_integers
         self._judging: dict[Any, asyncio.Task[None]] = {}
         self._listing: set[Any] = set()
-        self._unanswered: set[Any] = set()
+        self._legs = Legs()
+        self._unanswered: dict[Any, tuple[Asked, list[str]] | None] = {}
         self._waiting: list[bytes] = []
         self._showing: asyncio.Task[None] | None = None
 
@@ -87,7 +90,7 @@ class Proxy:
             return await left
         finally:
             left.cancel()
-            self._unanswered |= self._judging.keys()
+            self._unanswered.update(dict.fromkeys(self._judging))
             tasks = [*self._judging.values(), *filter(None, [self._showing])]
             for task in tasks:
                 task.cancel()
@@ -116,7 +119,7 @@ class Proxy:
 
     def _note(self, message: Message) -> None:
         if is_request(message) and _hashable(message["id"]):
-            self._unanswered.add(message["id"])
+            self._unanswered[message["id"]] = None
             if message["method"] == "tools/list":
                 self._listing.add(message["id"])
 
@@ -144,14 +147,22 @@ class Proxy:
             except Unreadable as unreadable:
                 self._client.send(write(refusal(message, f'"{tool}" was not run: {unreadable}.')))
                 return
+            leg = self._leg(message["params"], tool, arguments)
             async with self._progress(message["params"]):
-                await self._check(tool, arguments)
-            self._unanswered.add(message_id)
+                await self._check(tool, arguments, leg and leg[1])
+            self._unanswered[message_id] = leg
             self._server.send(write(message))
         except Exception as why:  # noqa: BLE001 - whatever failed, the call does not pass and the model reads why
             self._client.send(write(refusal(message, for_agent(why))))
         finally:
             del self._judging[message_id]
+
+    def _leg(self, params: Message, tool: str, arguments: Message) -> tuple[Asked, list[str]] | None:
+        """What is asked, and the place of the call that this is a leg of; None if no answer of the server can ask."""
+        if not is_modern(params):
+            return None
+        asked, answers = ("", tool, arguments), "inputResponses" in params or "requestState" in params
+        return asked, self._legs.place(asked, answers=answers, state=params.get("requestState"))
 
     @contextlib.asynccontextmanager
     async def _progress(self, params: Any) -> Any:
@@ -193,7 +204,9 @@ class Proxy:
             return
         message_id = message.get("id")
         if "method" not in message and _hashable(message_id):
-            self._unanswered.discard(message_id)
+            leg, result = self._unanswered.pop(message_id, None), message.get("result")
+            if leg is not None and isinstance(result, dict) and result.get("resultType") == "input_required":
+                self._legs.expect(*leg, result.get("requestState"))
             if message_id in self._listing:
                 self._listing.discard(message_id)
                 self._showing = asyncio.create_task(self._show(message))
@@ -206,7 +219,7 @@ class Proxy:
             logger.warning("The server wrote a line that is not a message: %.200r", line)
         message_id = id_of_unreadable(line)
         if message_id in self._unanswered:
-            self._unanswered.discard(message_id)
+            del self._unanswered[message_id]
             self._listing.discard(message_id)
             self._client.send(write(error(message_id, INTERNAL_ERROR, "The MCP server's answer cannot be read")))
 
