@@ -57,7 +57,9 @@ class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
     @classmethod
     def of(cls, shown: dict[str, Any]) -> "FileAgent":
         """The agent as the API shows it."""
-        return cls(**{name: shown[name] for name in cls.__struct_fields__})
+        return cls(
+            **{each.name: shown[each.name] for each in fields(cls) if shown[each.name] not in (each.default, [])}
+        )
 
     @property
     def called(self) -> str:
