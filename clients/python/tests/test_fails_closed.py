@@ -1,9 +1,11 @@
 """The tool runs only if Remit says so: every other case, for both clients, as decorator and as context manager."""
 
 import asyncio
+import gc
 import logging
 import os
 import time
+import weakref
 
 import httpx
 import pytest
@@ -253,12 +255,20 @@ def test_an_interruption_is_not_an_outage():
     assert not ran
 
 
-def test_an_async_client_serves_one_loop_after_another(faulty):
-    """As in scripts that call asyncio.run for every request."""
-    server = faulty(answer(200, YES))
-    remit = AsyncRemit(server.url, KEY)
+@pytest.mark.parametrize("options", [None, {"http2": False}], ids=["sockets", "httpx"])
+def test_an_async_client_serves_one_loop_after_another(options, faulty):
+    """As in scripts that call asyncio.run for every request. It keeps nothing of loops that are closed."""
+    server, loops = faulty(answer(200, YES)), weakref.WeakSet()
+    remit = AsyncRemit(server.url, KEY, http_options=options)
+
+    async def ask():
+        loops.add(asyncio.get_running_loop())
+        return await remit.authorize("bot", "tool")
+
     for _ in range(3):
-        assert asyncio.run(remit.authorize("bot", "tool")).allowed
+        assert asyncio.run(ask()).allowed
+    gc.collect()
+    assert len(loops) <= 1
 
 
 @pytest.mark.parametrize("options", [None, {"http2": False}], ids=["sockets", "httpx"])

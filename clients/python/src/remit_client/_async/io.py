@@ -44,7 +44,7 @@ class ClientPerLoop:
     """One HTTP client per event loop, because a loop cannot use the connections of another."""
 
     def __init__(self) -> None:
-        self._clients: WeakKeyDictionary[object, HttpClient] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, HttpClient] = WeakKeyDictionary()
         self._elsewhere: HttpClient | None = None
 
     def get(self) -> HttpClient | None:
@@ -58,6 +58,9 @@ class ClientPerLoop:
         if loop is None:
             self._elsewhere = client
         else:
+            for other in list(self._clients):
+                if other.is_closed():  # its client would keep it alive
+                    self._clients.pop(other, None)
             self._clients[loop] = client
 
     def pop(self) -> HttpClient | None:
