@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from app.errors import (
     AppError,
+    LimitReached,
     OwnPolicyReview,
     PolicyReviewDecided,
     PolicyReviewNotFound,
@@ -30,7 +31,7 @@ from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import ASK_POLICY_REVIEW, END_POLICY_REVIEW
 from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agents import Agents
-from app.store.changes import change_keys, require_actor
+from app.store.changes import change_keys
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, contended, require_room
@@ -45,7 +46,6 @@ WAITING_MAX = 200
 VALID_MS = 7 * 24 * 3600 * 1000
 KEEP_MS = 30 * 24 * 3600 * 1000
 """How long a review waits, and how long its record is kept after its end."""
-_WAITING = "changes of policies that wait for a second person"
 _READ_MAX = 1_000
 _CHUNK = 100
 _HEAD = (
@@ -96,6 +96,14 @@ _REFUSALS: dict[str, tuple[type[AppError], str]] = {
         "Nobody decides what they asked for: this key and the one that asked count as one person; use another's key",
     ),
     "not_own": (OwnPolicyReview, "Only the key that asked may cancel; to refuse, deny it"),
+    "full": (
+        LimitReached,
+        f"{WAITING_MAX} changes of policies wait for a second person, as many as may: decide or cancel one first",
+    ),
+    "share": (
+        LimitReached,
+        f"{WAITING_MAX // 2} changes that you asked for wait for a second person, as many as may: cancel one first",
+    ),
 }
 
 
@@ -148,9 +156,7 @@ class PolicyReviews:
         keys = [*change_keys(keyspace, by.actor), keyspace.policy_review(review_id)]
         keys += [keyspace.policy_reviews, keyspace.policy_reviews_waiting]
         status = check_reply(ASK_POLICY_REVIEW, await self._client.run(ASK_POLICY_REVIEW, keys, args))[0]
-        require_actor(status)
-        require_room(status, "workspace", _WAITING, WAITING_MAX)
-        require_room("full" if status == "share" else "", "person who asks", _WAITING, WAITING_MAX // 2)
+        _refuse(status)
         oldest = time_of_id(max(0, now_ms - VALID_MS - KEEP_MS))
         await self._client.call("ZREMRANGEBYLEX", keyspace.policy_reviews, "-", f"({oldest}")
         return await self.get(workspace_id, review_id)
@@ -278,16 +284,15 @@ class PolicyReviews:
         compared = [self._compared(keyspace, review, head) for review, head in undecided]
         reads: list[tuple[str, ...]] = []
         for (review, head), basis in zip(undecided, compared, strict=True):
-            reads.append(
-                ("EXISTS", keyspace.key(head["asker"]) if head["asker"] else keyspace.policy_review(review.id))
-            )
-            reads += [each.read for each in basis]
+            # What no key ends stands as long as its own record.
+            ends_with = keyspace.key(head["asker"]) if head["asker"] else keyspace.policy_review(review.id)
+            reads += [("EXISTS", ends_with), *(each.read for each in basis)]
         replies = iter(await self._client.read_pipelined(reads))
         statuses = {}
         for (review, _), basis in zip(undecided, compared, strict=True):
-            is_asked, moved = next(replies), [each for each in basis if each.moved(next(replies))]
+            stands, moved = next(replies), [each for each in basis if each.moved(next(replies))]
             status = ReviewStatus.STALE if moved else ReviewStatus.PENDING
-            status = status if is_asked else ReviewStatus.CANCELLED
+            status = status if stands else ReviewStatus.CANCELLED
             statuses[review.id] = status if now_ms < review.expires_ms else ReviewStatus.EXPIRED
         return statuses
 
