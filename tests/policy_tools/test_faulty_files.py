@@ -103,4 +103,4 @@ def test_exactly_the_rules_that_are_faulty_are_named(policies):
         if fault is not None
     ]
     found = faults({"agent": "a", "policies": written}, PolicySetFile)
-    assert [each.path.partition("]")[0] + "]" + each.path.split("]")[1] + "]" for each in found] == wanted
+    assert ["]".join(each.path.split("]")[:2]) + "]" for each in found] == wanted

@@ -40,8 +40,7 @@ class Tenant:
 
     def second_person(self, name, *scopes):
         """The key of somebody who counts as nobody else: no key of this workspace has made it."""
-        make = lambda store: parts.api_keys(store, Ids()).create(self.id, name, scopes, by=BY)  # noqa: E731
-        return self.in_store(make)[1]
+        return self.in_store(lambda client: parts.api_keys(client, Ids()).create(self.id, name, scopes, by=BY))[1]
 
     def let_expire(self, key_id):
         """Make the key expire now."""

@@ -29,7 +29,7 @@ def faults(value: Any, kind: Any) -> list[Detail]:
     if not found:
         return [first]
     rest = _fault(whole, kind)
-    # A list may be too short, or the places in it others, only because the faulty parts were left out.
+    # Without its faulty parts, a list may be too short and its places are others: what is at fault there is not told.
     if rest is not None and steps_of(rest.path)[:1] not in [(name,) for name, _ in lists]:
         found.append(rest)
     return found
@@ -44,13 +44,14 @@ def _fault(value: Any, kind: Any) -> Detail | None:
 
 
 def _inside(value: Any, kind: Any, name: str, place: int, inner: Any) -> list[Detail]:
-    """The faults of a member of a list: its own, or else that which it has as a part of this value."""
+    """The faults of a member of a list: its own, or if it has none, the one that it has as a part of this value."""
     member, at = value[name][place], f"$.{name}[{place}]"
     if own := faults(member, inner):
         return [Detail(at + each.path.removeprefix("$"), each.message) for each in own]
     only, alone = _fault({**value, name: [member]}, kind), f"$.{name}[0]"
-    is_its = only is not None and only.path.startswith(alone)
-    return [Detail(at + only.path.removeprefix(alone), only.message)] if only is not None and is_its else []
+    if only is None or not only.path.startswith(alone):
+        return []
+    return [Detail(at + only.path.removeprefix(alone), only.message)]
 
 
 def _lists_of_structs(value: Any, kind: Any) -> Iterator[tuple[str, Any]]:
