@@ -85,7 +85,9 @@ def _proposal(api: Api, asked: dict[str, Any]) -> "Proposal":
 def _lines(proposal: "Proposal") -> "Iterator[str]":
     learned = proposal.learned
     calls, tools = counted(learned.calls, "call"), sum(each.calls > 0 for each in proposal.tools)
-    yield f"{calls} of {counted(learned.units, 'user')}, {counted(tools, 'tool')}" + _not_learned(proposal)
+    # Beside changes, the proposal has only the tools that they are about.
+    called = f", {counted(tools, 'tool')}" if proposal.changes is None else ""
+    yield f"{calls} of {counted(learned.units, 'user')}{called}" + _not_learned(proposal)
     if proposal.changes is not None:
         yield from _changes(proposal.changes)
     elif proposal.tools:

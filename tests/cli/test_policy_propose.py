@@ -137,7 +137,7 @@ def test_an_agents_own_policies_stay_if_nothing_asks_for_a_change(remit, tenant,
     (tmp_path / "own/desk.yaml").write_text(yaml.safe_dump(own))
     remit("policy", "apply", "own", "--prune")
     said = remit("policy", "propose", "desk")
-    assert "Its policies need no change" in said
+    assert "15 calls of 5 users.\n  Its policies need no change" in said
     assert "Replayed: 5 allowed, 0 asked, 10 denied.\n" in said
 
 
