@@ -78,9 +78,9 @@ def measure(bench: Bench) -> list[Table]:
 def count_calls(bench: Bench, tree: Path, kind: str, connections: int = CONNECTIONS) -> Sample:
     """What one plain allowed call of this kind takes in the fast lane of the code in `tree`.
 
-    Calls of several connections share what is sent to the store and read from it, by chance more of them or fewer, and
-    what a replica does by time counts more on a busy machine: the count of a call varies by 1 %. `EXACTLY` leaves out
-    what is not executed for every call; of one connection, whose calls come one by one, it does not vary.
+    It varies by 1 %: how many calls of several connections share a request to the store is chance, and on a busy
+    machine what a replica does by time counts more. `EXACTLY` counts only what every call executes; with one
+    connection, whose calls come one by one, it does not vary.
     """
     with bench.running_store("operations") as store, tempfile.TemporaryDirectory() as folder:
         place = make_place(store.url, "hot", [PolicySketch(HOT_RULES)])
