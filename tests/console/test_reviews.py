@@ -1,5 +1,7 @@
 """Changes of policies that wait for a second person: asked for, shown with what they mean, and decided."""
 
+import re
+
 import pytest
 from servers import Replica
 from tenants import Tenant
@@ -13,6 +15,7 @@ from tests.support.actors import BY
 pytestmark = pytest.mark.slow
 
 SHADOW = {"name": "Tried", "mode": "shadow", "rules": [{"type": "tool_grant", "tools": ["order.delete"]}]}
+UUIDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-").findall
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +199,28 @@ def test_what_a_change_was_to_become_of_policies_that_are_gone_is_not_asked_for_
     page = visit(bob_key).open(f"/console/reviews/{change}", "Change of policies")
     page.get_by_text("Read spam is gone.").wait_for()
     assert page.get_by_role("button", name="Ask again").count() == 0
+
+
+def test_the_trail_says_in_sentences_who_asked_and_who_decided(visit, tenant, bob_key):
+    """Without ids, and with the lines of a note."""
+    review = asked(tenant, tenant.new_agent()["id"], "Read trails", ["trail.read"])
+    with tenant.replica.client(bob_key) as bob:
+        gone = written(tenant, bob, tenant.new_agent()["id"], "Read nothing")
+        changed(tenant, bob, gone, 3)
+        deletion = tenant.admin.delete(f"/v1/policies/{gone}").json()["id"]
+        assert bob.post(f"/v1/policy-reviews/{deletion}/approve", json={}).status_code == 200
+        note = {"note": "Not yet.\nAsk sales."}
+        assert bob.post(f"/v1/policy-reviews/{review}/deny", json=note).status_code == 200
+    page = visit(tenant.admin_key).open("/console/changes", "Changes")
+    denial = page.get_by_role("listitem").filter(has_text="bob denied the change of policies").first
+    denial.get_by_text("Not yet.\nAsk sales.").wait_for()
+    assert denial.get_by_role("button").count() == 0
+    denial.get_by_role("link").first.click()
+    page.get_by_text("Denied: nothing was changed.").wait_for()
+    page.go_back()
+    request = page.get_by_role("listitem").filter(has_text="asked to create Read trails")
+    assert request.get_by_role("link", name="create Read trails").get_attribute("href").endswith(review)
+    assert UUIDS(page.locator(".timeline").inner_text()) == []
 
 
 def test_what_waits_is_readable_on_a_phone(visit, tenant):

@@ -32,7 +32,8 @@ function One({ change }) {
   const [open, setOpen] = useState(false);
   const name = nameOf(change);
   const link = linkOf(change);
-  const rows = change.kind === "updated" ? differences(change.before, change.after, QUIET) : [];
+  const isReview = change.resourceType === "policy_review"; // of which its page says more
+  const rows = change.kind === "updated" && !isReview ? differences(change.before, change.after, QUIET) : [];
   const at = Date.parse(change.timestamp);
   const around = to("decisions", {
     from: new Date(at - 600_000).toISOString(),
@@ -41,9 +42,9 @@ function One({ change }) {
   return html`<li><span class=${`dot-kind ${change.kind}`} aria-hidden="true"></span><div class="stack">
     <p><b><${Text} value=${change.actorName} /></b>${change.via && ` (${change.via})`} ${done(change)} ${link ? html`<a href=${link}><${Text} value=${name} /></a>` : html`<b><${Text} value=${name} /></b>`}
       ${change.tripped && html` <${Pill} is="suspended" word="by a breaker" />`} <span class="muted"><${Time} at=${change.timestamp} /></span></p>
-    ${change.reason && html`<p class="quote"><${Text} value=${change.reason} /></p>`}
+    ${change.reason && html`<p class="quote"><${Text} value=${change.reason} lines /></p>`}
     ${change.approvedBy && html`<p class="small">Approved by <b><${Text} value=${change.approvedBy.name} /></b>${change.approvedBy.via && ` (${change.approvedBy.via})`}</p>`}
     <p class="small muted">${rows.length > 0 && html`${rows.slice(0, 4).map((row) => html`<${Tag}>${row.path}<//> `)}${rows.length > 4 ? `and ${rows.length - 4} more ` : ""}`}
-      <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} what ${change.kind === "created" ? "was created" : change.kind === "deleted" ? "was deleted" : "differs"}</button> · <a href=${around}>decisions around it</a></p>
+      ${!isReview && html`<button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} what ${change.kind === "created" ? "was created" : change.kind === "deleted" ? "was deleted" : "differs"}</button> · `}<a href=${around}>decisions around it</a></p>
     ${open && (change.resourceType === "policy" ? html`<${Later} load=${() => import("./policy_diff.js")} name="PolicyDiff" before=${change.before} after=${change.after} />` : html`<${Diff} before=${change.before} after=${change.after} leave=${change.kind === "updated" ? QUIET : []} />`)}</div></li>`;
 }

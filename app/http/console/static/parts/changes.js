@@ -1,10 +1,11 @@
 // Changes in a line each: who did what to which resource.
 import { all } from "../api.js";
-import { agents, policies } from "../names.js";
+import { agents, keys, policies } from "../names.js";
 import { to } from "../url.js";
 import { html } from "../vendor/preact.js";
 import { useRead } from "./read.js";
 import { Text, Time } from "./text.js";
+import { inShort } from "./waiting_reviews.js";
 
 /** Types of resources as the glossary calls them. @type {Record<string, string>} */
 export const TYPES = {
@@ -21,28 +22,32 @@ export const TYPES = {
   checkpoint: "signing of checkpoints",
 };
 
-/** What was done to what, without its name. @param {Change} change */
-export const done = ({ kind, resourceType }) =>
-  resourceType === "session"
-    ? kind === "created"
-      ? "signed in as"
-      : "ended the session of"
-    : `${kind} the ${TYPES[resourceType] ?? resourceType}`;
+/** What became of a change of policies that waited. @type {Record<string, string>} */
+const DECIDED = { applied: "approved", denied: "denied", cancelled: "withdrew" };
 
-/** What the resource is called; a change tells its name only where that differs. @param {Change} change @returns {string} */
-export function nameOf({ before, after, resourceId, resourceType }) {
+/** What was done to what, without its name. @param {Change} change */
+export function done({ kind, resourceType, actorName, after }) {
+  const is = /** @type {any} */ (after);
+  if (resourceType === "session")
+    return kind === "deleted" ? "ended the session of" : is?.name === actorName ? "signed in" : "signed in as";
+  if (resourceType === "policy_review")
+    return kind === "created" ? "asked to" : `${DECIDED[is.status]} the change of policies`;
+  return `${kind} the ${TYPES[resourceType] ?? resourceType}`;
+}
+
+/** @type {Record<string, {find(id: string): {name: string} | undefined}>} */
+const DIRECTORIES = { agent: agents, policy: policies, api_key: keys };
+
+/** What the resource is called, where that is not said already; a change tells its name only where that differs.
+ * @param {Change} change @returns {string} */
+export function nameOf({ kind, actorName, before, after, resourceId, resourceType }) {
   const what = /** @type {any} */ (after ?? before ?? {});
-  return (
-    what.name ??
-    what.url ??
-    agents.find(resourceId)?.name ??
-    policies.find(resourceId)?.name ??
-    (resourceType === "catalog"
-      ? "of tools"
-      : resourceType === "checkpoint"
-        ? `of the ${Object.keys(what)}`
-        : resourceId)
-  );
+  if (resourceType === "session" && kind === "created" && what.name === actorName) return "";
+  if (resourceType === "policy_review" && kind === "created") return inShort(what);
+  if (resourceType === "request") return `of the session ${what.session}`;
+  if (resourceType === "catalog") return "of tools";
+  if (resourceType === "checkpoint") return `of the ${Object.keys(what)}`;
+  return what.name ?? what.url ?? DIRECTORIES[resourceType]?.find(resourceId)?.name ?? `…${resourceId.slice(-8)}`;
 }
 
 /** Who signed in is on the screen of changes: however often, it hides nothing of the newest few. */

@@ -111,8 +111,8 @@ function AskAgain({ review }) {
     const now = known.get(each.policyId);
     if (!now && each.kind !== "created") return null;
     return now && each.kind === "deleted"
-      ? html`<button type="button" disabled=${fixed(now)} title=${fixed(now)} onClick=${() => setDeleting(now)}>Ask again: delete <${Text} value=${each.name} />…</button>`
-      : html`<${Action} act=${edit(each)} failed=${setError}>Ask again: edit <${Text} value=${each.name} /><//>`;
+      ? html`<button type="button" disabled=${fixed(now)} title=${fixed(now)} onClick=${() => setDeleting(now)}><span>Ask again: delete <${Text} value=${each.name} />…</span></button>`
+      : html`<${Action} act=${edit(each)} failed=${setError}><span>Ask again: edit <${Text} value=${each.name} /></span><//>`;
   });
   return html`${moved.map(
     ({ policyId, name, before }) =>
