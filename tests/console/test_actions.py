@@ -11,7 +11,7 @@ from sending import Sending
 from app.model.changes import ResourceType
 from app.policy_tools.files.documents import read_document
 from app.settings import Settings
-from tests.console.browsing import PATIENCE_MS, press, until
+from tests.console.browsing import PATIENCE_MS, PHONE, press, until
 from tests.console.conftest import SECRET
 from tests.console.scene import BIG
 
@@ -527,7 +527,7 @@ def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, s
 
 
 def test_a_webhook_is_made_for_some_events_only(visit, scene, receiver):
-    """What is written in the form is what the webhook has, and the list says it; an empty field narrows nothing."""
+    """What the form says is what the webhook has, and the list says it, by names; an empty field narrows nothing."""
     page = visit("admin").open("/console/webhooks", "Webhooks")
     press(page.get_by_role("button", name="New webhook"))
     form = page.get_by_role("dialog")
@@ -540,4 +540,15 @@ def test_a_webhook_is_made_for_some_events_only(visit, scene, receiver):
     page.get_by_text("Only tools refund.* or payment.send").wait_for()
     [made] = scene.tenant.admin.get("/v1/webhooks").json()
     assert made["only"] == {"tools": ["refund.*", "payment.send"]}
+    only = {"agents": ["refund-bot"], "policies": [scene.ids["policy"]], "ruleTypes": ["budget"], "sample": 0.07}
+    assert scene.tenant.admin.patch(f"/v1/webhooks/{made['id']}", json={"only": only}).status_code == 200
+    page.reload()
+    said = "Only agents Refund bot; policies Small refunds; rules of type budget; 7 % of denials"
+    page.get_by_text(said).wait_for()
+    page.set_viewport_size(PHONE)
+    until(
+        page,
+        """document.querySelector('.webhook header button').getBoundingClientRect().x
+      === document.querySelector('.webhook header b').getBoundingClientRect().x""",
+    )
     assert scene.tenant.admin.delete(f"/v1/webhooks/{made['id']}").status_code == 204

@@ -2,6 +2,7 @@
 import "../styles.js";
 import { ask, get } from "../api.js";
 import { Icon } from "../icons.js";
+import { AgentName, PolicyName } from "../names.js";
 import { Action } from "../parts/action.js";
 import { Confirm } from "../parts/confirm.js";
 import { Form } from "../parts/form.js";
@@ -128,16 +129,16 @@ function One({ webhook: given, reload, reveal }) {
       reload();
     }
   };
-  return html`<section class="card stack"><header class="line"><b><${Text} value=${new URL(webhook.url).host} /></b><${Tag}>${webhook.format}<//>${!webhook.enabled && html`<${Pill} is="off" />`}<span class="spring"></span>
+  return html`<section class="card stack webhook"><header class="line"><b><${Text} value=${new URL(webhook.url).host} /></b><${Tag}>${webhook.format}<//>${!webhook.enabled && html`<${Pill} is="off" />`}<span class="spring"></span>
       <${Action} failed=${failed} act=${async () => setTried((await ask("POST", `${path}/test`, { body: {} })).data)}>Send a test<//>
       <div class="switch" role="group" aria-label="Sending">${[true, false].map((enabled) => html`<${Action} failed=${failed} aria-pressed=${enabled === webhook.enabled} act=${turn(enabled)}>${enabled ? "On" : "Off"}<//>`)}</div>
       <button type="button" class="quiet" onClick=${() => setAsking("rotate")}>New secret…</button><button type="button" class="quiet" onClick=${() => setAsking("delete")}>Delete…</button></header>
     <p><code class="value"><${Text} value=${webhook.url} /></code></p><p>${webhook.events.map((each) => html`<${Tag}>${each}<//> `)}</p>
-    ${webhook.only && html`<p class="small muted">Only ${Object.entries(webhook.only).map(([name, value], place) => html`${place > 0 && ", "}${name} <${Text} value=${[value].flat().join(" or ")} />`)}</p>`}
+    ${webhook.only && html`<${Narrowed} only=${webhook.only} />`}
     <p class="line"><span><b class="number">${webhook.delivered}</b> delivered</span><span><b class="number">${webhook.waiting}</b> waiting</span><span class=${Number(webhook.parked) ? "error" : ""}><b class="number">${webhook.parked}</b> parked</span>${Number(webhook.lost) > 0 && html`<span class="error"><b class="number">${webhook.lost}</b> lost</span>`}
       <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} undelivered events</button>
       <button type="button" class="link" aria-expanded=${tries} onClick=${() => setTries(!tries)}>${tries ? "Hide" : "Show"} attempts</button></p>
-    ${webhook.lastError && html`<p class="small muted">Last error: <${Text} value=${webhook.lastError} /></p>`}
+    ${webhook.lastError && html`<p class=${`small ${Number(webhook.waiting) + Number(webhook.parked) ? "error" : "muted"}`}>Last error: <${Text} value=${webhook.lastError} /></p>`}
     ${tried && html`<p class=${`note${tried.delivered ? " calm" : ""}`} role="status">${tried.delivered ? `Delivered in ${tried.milliseconds} ms, the receiver answered ${tried.status}.` : html`Not delivered: <${Text} value=${tried.error} />`}</p>`}
     <${Problem} error=${error} />
     ${open && html`<${Undelivered} path=${path} reload=${reload} />`}
@@ -164,6 +165,18 @@ function One({ webhook: given, reload, reveal }) {
     }</section>`;
 }
 
+/** Which events are sent, by names. @param {{only: NonNullable<Webhook["only"]>}} props */
+function Narrowed({ only: { sample, ruleTypes, ...lists } }) {
+  const one = (/** @type {string} */ name, /** @type {string} */ value) =>
+    name === "agents"
+      ? html`<${AgentName} id=${value} link />`
+      : name === "policies"
+        ? html`<${PolicyName} id=${value} />`
+        : html`<${Text} value=${value} />`;
+  const named = Object.entries({ ...lists, ...(ruleTypes && { "rules of type": ruleTypes }) });
+  return html`<p class="small muted">Only ${named.map(([name, values], place) => html`${place > 0 && "; "}${name} ${values.map((value, at) => html`${at > 0 && " or "}${one(name, value)}`)}`)}${sample !== undefined && html`${named.length > 0 && "; "}${+(100 * Number(sample)).toPrecision(12)} % of denials`}</p>`;
+}
+
 /** @param {{path: string, reload: () => void}} props */
 function Undelivered({ path, reload }) {
   const read = useRead(
@@ -181,7 +194,7 @@ function Undelivered({ path, reload }) {
   return html`<${Problem} error=${error} /><div class="list">${read.data.map(
     (
       each,
-    ) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><${Action} failed=${setError} act=${retry(each.id)}>Retry<//></header>
+    ) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} ${Number(each.attempts) === 1 ? "attempt" : "attempts"}${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><${Action} failed=${setError} act=${retry(each.id)}>Retry<//></header>
     <p class="small"><${Text} value=${each.error} /></p></div>`,
   )}</div><div class="buttons start"><${Action} failed=${setError} act=${retry(undefined)}>Retry all<//></div>`;
 }
