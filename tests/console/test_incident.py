@@ -226,6 +226,17 @@ def test_nothing_of_an_agent_is_cut_off_on_a_desktop(visit):
     assert page.evaluate(CUT) == []
 
 
+def test_nothing_of_a_key_is_cut_off_on_a_desktop(visit, scene):
+    """Neither its scopes nor what deserves a look."""
+    for name, scopes in (("pipeline of shops", ["policies", "read", "approve", "audit"]), ("pipeline", ["admin"])):
+        scene.tenant.new_key(scopes, name=name)
+    page = visit("admin").open("/console/keys?q=pipeline", "Keys")
+    page.get_by_text("policies, read, approve, audit").wait_for()
+    page.get_by_text("admin, never expires").wait_for()
+    settle(page)
+    assert page.evaluate(CUT) == []
+
+
 def test_everything_is_found_from_anywhere_by_name_or_by_id(visit, scene, bot):
     """`/` or Ctrl+K; the keyboard chooses and opens; an id that no list has is looked for in the log."""
     agent, policy = bot

@@ -8,7 +8,7 @@ import { Empty, Problem } from "../parts/loading.js";
 import { NewKey } from "../parts/new_key.js";
 import { Secret } from "../parts/secret.js";
 import { Table } from "../parts/table.js";
-import { Tag, Text, Time } from "../parts/text.js";
+import { Text, Time } from "../parts/text.js";
 import { now } from "../time.js";
 import { param, setParams } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
@@ -45,16 +45,16 @@ export function Screen() {
     {
       name: "Scopes",
       by: (row) => row.scopes.join(" "),
-      width: "minmax(100px, 1.2fr)",
-      class: "c-result",
-      cell: (row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `),
+      width: "minmax(120px, 1.2fr)",
+      class: "c-result c-words",
+      cell: (row) => row.scopes.join(", "),
     },
     {
       name: "Last used",
       by: (row) => row.lastUsedAt ?? "",
       width: "84px",
       class: "muted c-agent",
-      cell: (row) => html`<${Time} at=${row.lastUsedAt} />`,
+      cell: (row) => html`<${Time} at=${row.lastUsedAt} none="never used" />`,
     },
     {
       name: "Expires",
@@ -65,7 +65,7 @@ export function Screen() {
     },
     {
       name: "Notes",
-      width: "140px",
+      width: "156px",
       class: "c-mark",
       cell: (row) => marks(row, now.peek()).map((each) => html`<span class="tag warn">${each}</span> `),
     },

@@ -99,13 +99,13 @@ function Shadows() {
   );
   if (!can("read", "policies")) return null;
   const known = policies.error || read.error || (policies.all && read.data);
-  return html`<section class=${`card${known ? "" : " unready"}`}><h2><a href=${to("policies")}>Shadow policies</a></h2>${read.error && html`<${Problem} error=${read.error} />`}${
+  return html`<section class=${`card${known ? "" : " unready"}`}><h2><a href=${to("policies")}>Policies</a></h2><${Later} load=${() => import("../parts/waiting_reviews.js")} name="ReviewsCount" waits />${read.error && html`<${Problem} error=${read.error} />`}${
     !policies.all
       ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />`
       : !shadows.length
-        ? html`<p class="muted">None is being tried.</p>`
-        : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")} ${total === 1 ? "result" : "results"}` : "changes nothing"}</span></li>`)}</ul>`
-  }<${Later} load=${() => import("../parts/waiting_reviews.js")} name="ReviewsCount" waits /></section>`;
+        ? html`<p class="muted">None is being tried as a shadow.</p>`
+        : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a> as a shadow would change ${total ? `${total.toLocaleString("en")} ${total === 1 ? "result" : "results"}` : "nothing"}</li>`)}</ul>`
+  }</section>`;
 }
 
 function Inactive() {

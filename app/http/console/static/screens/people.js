@@ -23,9 +23,9 @@ export function Screen() {
     {
       name: "Scopes",
       by: (/** @type {any} */ row) => row.scopes.join(" "),
-      width: "minmax(90px, 1fr)",
-      class: "c-result",
-      cell: (/** @type {any} */ row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `),
+      width: "minmax(120px, 1.4fr)",
+      class: "c-result c-words",
+      cell: (/** @type {any} */ row) => row.scopes.join(", "),
     },
     { name: "Through", width: "100px", class: "c-time", cell: (/** @type {any} */ row) => row.via },
     {
