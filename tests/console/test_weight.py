@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 LOOKED_AT_MS = 3_000
 FILE_BYTES = 60_000
-FILES = 30
+FILES = 27
 SLOW = {"offline": False, "latency": 60, "downloadThroughput": -1, "uploadThroughput": -1}
 MOVED = 0.05
 PATIENT = """{

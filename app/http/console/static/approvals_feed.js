@@ -1,7 +1,8 @@
 // What waits for people, kept up to date: how many, and whole where their cards are shown. One tab holds the stream and tells the others.
 import { all, events, get, pause, Refused, whileShown } from "./api.js";
 import { parse, write } from "./exact.js";
-import { computed, signal } from "./vendor/preact.js";
+import { duration } from "./time.js";
+import { computed, html, signal } from "./vendor/preact.js";
 
 /** How many wait, those that have waited longest, and how long people take; null until it has been read.
  * @type {import("./vendor/preact.js").Signal<Summary | null>} */
@@ -183,4 +184,13 @@ export function watchApprovals() {
     tabs.close();
     begun = false;
   };
+}
+
+/** The median of the time from the request to the decision, of the latest that people have decided. */
+export function DecidedWithin() {
+  const told = summary.value;
+  if (!told) return html`<p class="unready"></p>`;
+  if (told.halfWithinSeconds === null) return null;
+  const median = duration(Number(told.halfWithinSeconds));
+  return html`<p class="muted small">${told.decided === 1 ? `The latest was decided within ${median}.` : `Half of the latest ${told.decided} were decided within ${median}.`}</p>`;
 }

@@ -1,7 +1,7 @@
 // The start, and the frame of every screen: menu, title of the tab, sign-in, bars, and the screen itself.
 import { pause, signedOut, stale, trouble } from "./api.js";
 import { Icon } from "./icons.js";
-import { shortcutsShown } from "./keys.js";
+import { KeyPresses, shortcutsShown } from "./keys.js";
 import { Later } from "./parts/loading.js";
 import { Text } from "./parts/text.js";
 import { asked, can, redeem, refusedLink, session, whoAmI } from "./session.js";
@@ -29,7 +29,6 @@ const SCREENS = [
 
 const form = () => import("./sign_in.js");
 const account = () => import("./parts/account.js");
-const presses = () => import("./parts/key_presses.js");
 
 /** Who follows approvals, once somebody is signed in who may. */
 const feed = signal(/** @type {typeof import("./approvals_feed.js") | null} */ (null));
@@ -81,7 +80,7 @@ function Shell() {
           ${each.path === "approvals" && pendingCount.value > 0 && html`<span class="badge" aria-label="${pendingCount.value} wait">${pendingCount.value}</span>`}
         </a></li>`,
       )}</ul>
-      <${Later} load=${account} name="Account" /><${Later} load=${presses} name="KeyPresses" screens=${screens} />
+      <${Later} load=${account} name="Account" /><${KeyPresses} screens=${screens} />
     </nav>
     <main class="stage" id="screen" tabindex="-1">
       ${

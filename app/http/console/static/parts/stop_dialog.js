@@ -1,9 +1,9 @@
 // The dialog that stops many agents.
 import "../styles.js";
 import { agents } from "../names.js";
-import { stop } from "../stops.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
+import { stop } from "./stops.js";
 
 /** @param {{close: () => void}} props */
 export function StopDialog({ close }) {

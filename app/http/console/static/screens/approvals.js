@@ -1,6 +1,14 @@
 // Approvals: a card for each call that waits for a person; an address of its own for each.
 import { get } from "../api.js";
-import { approvals, approvalsError, approvalsRead, noteApproval, readPending, showCards } from "../approvals_feed.js";
+import {
+  DecidedWithin,
+  approvals,
+  approvalsError,
+  approvalsRead,
+  noteApproval,
+  readPending,
+  showCards,
+} from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { ApprovalCard, inBrief } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
@@ -78,7 +86,7 @@ function Many() {
               ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
               : html`<div class="cards">${blocks.map(({ key, together, list }) => (together ? html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} />` : html`<${ApprovalCard} key=${key} approval=${list[0]} />`))}</div>`
     }
-    <${Later} load=${() => import("../parts/decided_within.js")} name="DecidedWithin" /></div>`;
+    <${DecidedWithin} /></div>`;
 }
 
 /** Calls of one plan, calls of one agent's session that came together, or one call by itself.

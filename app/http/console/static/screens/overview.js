@@ -1,7 +1,7 @@
 // Overview: is it working, what changed, what waits.
 import "../styles.js";
 import { all, get, refusal } from "../api.js";
-import { readSummary, summary, summaryError } from "../approvals_feed.js";
+import { DecidedWithin, readSummary, summary, summaryError } from "../approvals_feed.js";
 import { agents, policies, tools } from "../names.js";
 import { Later, Problem } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
@@ -83,7 +83,7 @@ function Waiting() {
         ? html`<p class="muted">Nothing waits for a person.</p>`
         : html`<p class="big number">${told.waiting}</p><p class="muted">${told.waiting === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(told.oldest[0].createdAt)) / 1000))}</p>
       <ul class="plain">${told.oldest.map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`
-  }<${Later} load=${() => import("../parts/decided_within.js")} name="DecidedWithin" waits /></section>`;
+  }<${DecidedWithin} /></section>`;
 }
 
 function Shadows() {
