@@ -97,7 +97,9 @@ def test_a_policy_waits_for_a_second_person_who_sees_what_it_means(visit, tenant
     page, held = bob.page, []
     page.route("**/v1/policies/compare", lambda route: route.continue_() if held else held.append(route))
     bob.open("/console", "Overview").get_by_role("link", name="One change waits for a second person").click()
-    page.get_by_role("region", name="Waits for a second person").get_by_role("link", name="create Read orders").click()
+    page.get_by_role("region", name="Waits for a second person").get_by_role(
+        "link", name='create "Read orders"'
+    ).click()
     page.get_by_text("rule 1 is new").wait_for()
     approve = page.get_by_role("button", name="Comparing…")
     assert approve.is_disabled()
@@ -230,10 +232,16 @@ def test_what_waits_is_readable_on_a_phone(visit, tenant):
     visitor = visit(tenant.admin_key)
     page = visitor.open("/console/policies", "Policies")
     page.set_viewport_size(PHONE)
-    waiting = page.get_by_role("link", name="create Read orders that are not paid")
+    waiting = page.get_by_role("link", name='create "Read orders that are not paid"')
     waiting.wait_for()
     assert waiting.bounding_box()["height"] < 60
     assert visitor.violations() == []
+
+
+def test_no_policy_looks_like_two_in_what_waits(visit, tenant):
+    asked(tenant, tenant.new_agent()["id"], 'mail", delete "guard', ["mail.read"])
+    page = visit(tenant.admin_key).open("/console/policies", "Policies")
+    page.get_by_role("link", name=r'''create "mail\", delete \"guard"''').wait_for()
 
 
 def test_who_may_not_decide_a_change_sees_no_button_and_why(visit, tenant):

@@ -6,7 +6,9 @@ import { html } from "../vendor/preact.js";
 import { useRead } from "./read.js";
 import { Text, Time } from "./text.js";
 
-const MOST = 100;
+/** As many as can wait. */
+const MOST = 200;
+const TO = { created: "create", updated: "change", deleted: "delete" };
 
 const useWaiting = () =>
   useRead(
@@ -23,11 +25,9 @@ export const OwnerOf = ({ review, link = false }) =>
       ? html`the group <${Text} value=${review.group} />`
       : "the whole workspace";
 
-/** Which policies it changes, in a line. @param {Review} review */
-export const inShort = (review) =>
-  review.policies
-    .map(({ kind, name }) => `${{ created: "create", updated: "change", deleted: "delete" }[kind]} ${name}`)
-    .join(", ");
+/** Which policies it changes, in a line; no name looks like the policy after it. @param {Review} review */
+const inShort = (review) =>
+  review.policies.map(({ kind, name }) => `${TO[kind]} ${JSON.stringify(name)}`).join(", ");
 
 export function ReviewsList() {
   const read = useWaiting();
@@ -42,5 +42,5 @@ export function ReviewsCount() {
   if (!read.data) return read.error ? null : html`<p class="unready"></p>`;
   if (!read.data.length) return null;
   const count = read.data.length;
-  return html`<p><a href=${to("policies")}>${count === 1 ? "One change waits" : `${count === MOST ? `${count} or more` : count} changes wait`} for a second person</a></p>`;
+  return html`<p><a href=${to("policies")}>${count === 1 ? "One change waits" : `${count} changes wait`} for a second person</a></p>`;
 }
