@@ -135,17 +135,18 @@ def _print_change(found: dict[str, Any]) -> None:
     from app.model.policy_sets import PolicyChange, PolicyEntry
     from app.policy_tools.files.comparison import as_text, compare
 
+    owner = _owner(found)
+    whose = f"agent {owner.agent_id}" if owner.agent_id else f"group {owner.group}" if owner.group else "every agent"
     changes = [
         PolicyChange(
             None if each["before"] is None else policy_of(each["before"]),
             None
             if each["after"] is None
-            else new_policy(_owner(found), msgspec.convert(each["after"], PolicyEntry), each["policyId"]),
+            else new_policy(owner, msgspec.convert(each["after"], PolicyEntry), each["policyId"]),
         )
         for each in found["policies"]
     ]
-    owner = found["agentId"] or (f"group {found['group']}" if found["group"] else "every agent")
-    for line in as_text([compare(owner, "review", changes, len(changes))]):
+    for line in as_text([compare(whose, "review", changes, len(changes))]):
         click.echo(line)
 
 
