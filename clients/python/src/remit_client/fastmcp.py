@@ -61,7 +61,7 @@ class RemitMiddleware(Middleware):
             return result
 
         answers = message.input_responses is not None or message.request_state is not None
-        place = self._legs.place(asked, answers=answers, state=message.request_state) if _can_ask(context) else None
+        place = self._legs.place(asked, answers=answers, state=message.request_state) if _is_modern(context) else None
         call = ToolCall(message.name, asked[2], _session(context), place=place)
         try:
             return await gate.answer(call, run, _refuse)
@@ -90,12 +90,12 @@ def _refuse(verdict: Refused | Waits) -> NoReturn:
 def _session(context: MiddlewareContext[Any]) -> dict[str, str]:
     """The connection's id, if it outlives this call: approvals and marks belong to a session."""
     of_server = context.fastmcp_context
-    if of_server is None or of_server.request_context is None or _can_ask(context):
+    if of_server is None or of_server.request_context is None or _is_modern(context):
         return {}
     return {"session": of_server.session_id}
 
 
-def _can_ask(context: MiddlewareContext[Any]) -> bool:
-    """Whether each request stands alone, so that a tool that asks the client is called anew with the answer."""
+def _is_modern(context: MiddlewareContext[Any]) -> bool:
+    """Whether the request is of the protocol of 2026-07-28 or later, in which each one stands alone."""
     request = context.fastmcp_context and context.fastmcp_context.request_context
     return request is not None and request.session.protocol_version in MODERN_PROTOCOL_VERSIONS
