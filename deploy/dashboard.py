@@ -149,7 +149,7 @@ ROWS: dict[str, list[Panel]] = {
     "Approvals, webhooks and policies": [
         (
             "Calls that wait for people",
-            "Their number, and for how long the one has waited that waits longest.",
+            "Their number, and how long the oldest has waited.",
             "short",
             {
                 "waiting": f"max(remit_approvals_waiting{_OF})",
@@ -158,7 +158,7 @@ ROWS: dict[str, list[Panel]] = {
         ),
         (
             "Changes of policies that wait for a second person",
-            "Their number, and for how long the one has waited that waits longest.",
+            "Their number, and how long the oldest has waited.",
             "short",
             {
                 "waiting": f"max(remit_policy_reviews_waiting{_OF})",
