@@ -220,8 +220,8 @@ def test_the_trail_says_in_sentences_who_asked_and_who_decided(visit, tenant, bo
     denial.get_by_role("link").first.click()
     page.get_by_text("Denied: nothing was changed.").wait_for()
     page.go_back()
-    request = page.get_by_role("listitem").filter(has_text="asked to create Read trails")
-    assert request.get_by_role("link", name="create Read trails").get_attribute("href").endswith(review)
+    request = page.get_by_role("listitem").filter(has_text='asked to create "Read trails"')
+    assert request.get_by_role("link", name='create "Read trails"').get_attribute("href").endswith(review)
     assert UUIDS(page.locator(".timeline").inner_text()) == []
 
 

@@ -26,7 +26,7 @@ export const OwnerOf = ({ review, link = false }) =>
       : "the whole workspace";
 
 /** Which policies it changes, in a line; no name looks like the policy after it. @param {Review} review */
-const inShort = (review) =>
+export const inShort = (review) =>
   review.policies.map(({ kind, name }) => `${TO[kind]} ${JSON.stringify(name)}`).join(", ");
 
 export function ReviewsList() {
