@@ -20,8 +20,8 @@ WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 _EVENT = click.Choice([each.value for each in WebhookEvent])
 _FORMAT = click.Choice([each.value for each in WebhookFormat])
 _ONLY = (
-    ("--agent", "agents", None, "Only events about this agent or reviews of its policies, by id or alias"),
-    ("--group", "groups", None, "Only events about agents in this group or reviews of their policies"),
+    ("--agent", "agents", None, "Only events about this agent, by id or alias, or reviews of its policies"),
+    ("--group", "groups", None, "Only events about agents in this group, or reviews of their policies or its own"),
     ("--tool", "tools", None, "Only events about calls of this tool, or of `prefix*`"),
     (
         "--policy",

@@ -64,8 +64,9 @@ EntryCode = Annotated[str, Meta(extra_json_schema={"enum": list(ENTRY_CODES)})]
 class EventFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which events are sent; each field that is given narrows those that say such a thing, and leaves the others.
 
-    agents: Only those about these agents, or about reviews of their policies, by id or alias; an alias is resolved now.
-    groups: Only those about agents that are in one of these groups when the event is sent.
+    agents: Only those about these agents, by id or alias, or about reviews of their policies; an alias is resolved now.
+    groups: Only those about agents that are in one of these groups when the event is sent, or about reviews of their
+    policies or of those of the group.
     tools: Only those about calls of these tools: names, `prefix*`, or `*`.
     policies: Only those about these policies or reviews of them, or about calls that a rule of theirs decided or asked
     about; by id.

@@ -2332,9 +2332,9 @@ export interface components {
         WebhookFormat: "slack" | "standard" | "teams";
         /** @description Which events are sent; each field that is given narrows those that say such a thing, and leaves the others. */
         EventFilter: {
-            /** @description Only those about these agents, or about reviews of their policies, by id or alias; an alias is resolved now. */
+            /** @description Only those about these agents, by id or alias, or about reviews of their policies; an alias is resolved now. */
             agents?: string[];
-            /** @description Only those about agents that are in one of these groups when the event is sent. */
+            /** @description Only those about agents that are in one of these groups when the event is sent, or about reviews of their policies or of those of the group. */
             groups?: string[];
             /** @description Only those about calls of these tools: names, `prefix*`, or `*`. */
             tools?: string[];
