@@ -8,6 +8,7 @@ import { Gate, told, type Verdict } from "./gate.js";
 const CALL = "tools/call";
 const NAMES = ["jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "_meta", "requestId"];
 const INVALID_REQUEST = -32600;
+const NAMES_MAX = 1000;
 const VERSION = "io.modelcontextprotocol/protocolVersion";
 
 type Id = string | number;
@@ -152,17 +153,24 @@ class Messages {
     if (!Array.isArray(result?.tools)) return message;
     try {
       const agent = agentOf();
-      const path = { agent_id: agent };
-      const { tools } = await this.remit.request("GET", "/v1/agents/{agent_id}/tools", { path });
-      const never = new Set(tools.filter((tool) => tool.status === "denied").map((tool) => tool.name));
       const named = new Enforcer(this.remit, agent, this.options);
-      return {
-        ...message,
-        result: { ...result, tools: result.tools.filter((tool) => !never.has(named.policyName(tool.name))) },
-      };
+      const names = result.tools.map((tool) => named.policyName(tool.name));
+      const never = await this.#denied(agent, names);
+      return { ...message, result: { ...result, tools: result.tools.filter((_, at) => !never.has(names[at] as string)) } };
     } catch {
       return message; // listings only help the model; each call is judged anyway
     }
+  }
+
+  /** Those of these tools that the agent can never call, whether or not the catalogue has them. */
+  async #denied(agent: string, names: string[]): Promise<Set<string>> {
+    const denied = new Set<string>();
+    for (let start = 0; start < names.length; start += NAMES_MAX) {
+      const asked = { path: { agent_id: agent }, body: { names: names.slice(start, start + NAMES_MAX) } };
+      const { tools } = await this.remit.request("POST", "/v1/agents/{agent_id}/tools", asked);
+      for (const tool of tools) if (tool.status === "denied") denied.add(tool.name);
+    }
+    return denied;
   }
 }
 
