@@ -4,12 +4,16 @@ import { folded } from "./arguments.js";
 import type { Remit } from "./client.js";
 import { Enforcer, type EnforcerOptions } from "./enforcement.js";
 import { Gate, told, type Verdict } from "./gate.js";
+import { type Asked, Legs, type PlaceOfLegs } from "./legs.js";
 
 const CALL = "tools/call";
 const NAMES = ["jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "_meta", "requestId"];
 const INVALID_REQUEST = -32600;
 const NAMES_MAX = 1000;
 const VERSION = "io.modelcontextprotocol/protocolVersion";
+
+/** Of this process: a server may have a transport of its own for each request. */
+const legs = new Legs();
 
 type Id = string | number;
 interface Message {
@@ -87,6 +91,7 @@ export function guardClient<T extends Transport>(
 class Messages {
   readonly #judging = new Map<Id, AbortController>();
   readonly #listing = new Map<Id, () => string>();
+  readonly #legs = new Map<Id, [asked: Asked, place: PlaceOfLegs]>();
 
   constructor(
     private readonly remit: Remit,
@@ -107,7 +112,9 @@ class Messages {
   }
 
   async toClient(message: Message, pass: Pass): Promise<void> {
-    const agentOf = message.id === undefined || message.method ? undefined : this.#listing.get(message.id);
+    const answered = message.method ? undefined : message.id;
+    if (answered !== undefined) this.#expect(answered, message.result);
+    const agentOf = answered === undefined ? undefined : this.#listing.get(answered);
     if (agentOf === undefined) return void (await pass(message));
     this.#listing.delete(message.id as Id);
     await pass(this.options.hide === false ? message : await this.#shown(message, agentOf));
@@ -123,21 +130,41 @@ class Messages {
     }
     const cancelled = new AbortController();
     this.#judging.set(id, cancelled);
-    const verdict = await this.#verdict(name, given, agentOf, cancelled.signal);
+    const verdict = await this.#verdict(message, name, given, agentOf, cancelled.signal);
     this.#judging.delete(id);
     if (cancelled.signal.aborted) return;
     if (verdict.kind !== "run") await refuse(toolError(message, verdict.text));
     else await pass({ ...message, params: { ...params, name, arguments: verdict.arguments } });
   }
 
-  async #verdict(tool: string, given: unknown, agentOf: () => string, signal: AbortSignal): Promise<Verdict> {
+  async #verdict(
+    { id, params }: Message,
+    tool: string,
+    given: unknown,
+    agentOf: () => string,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
     const session = this.session();
-    const known = { signal, ...(session === undefined ? {} : { context: { session } }) };
     try {
-      return await new Gate(this.remit, agentOf(), this.options).judge(tool, given, known);
+      const agent = agentOf();
+      const asked = [agent, tool, given] as const;
+      const answers = params !== undefined && ("inputResponses" in params || "requestState" in params);
+      const place = isModern(params) ? legs.place(asked, answers, params?.["requestState"]) : undefined;
+      const known = { signal, place, ...(session === undefined ? {} : { context: { session } }) };
+      const verdict = await new Gate(this.remit, agent, this.options).judge(tool, given, known);
+      if (place && verdict.kind === "run") this.#legs.set(id as Id, [asked, place]);
+      return verdict;
     } catch (error) {
       return told(error);
     }
+  }
+
+  /** If the server's answer to a call asks the client, the call's next leg may come. */
+  #expect(id: Id, result: unknown): void {
+    const leg = this.#legs.get(id);
+    this.#legs.delete(id);
+    const { resultType, requestState } = (result ?? {}) as Record<string, unknown>;
+    if (leg && resultType === "input_required") legs.expect(...leg, requestState);
   }
 
   /** Ends the judgement of a call. False if there is none, so that the server must hear of the cancellation. */
@@ -203,13 +230,17 @@ function proxied<T extends Transport>(
   });
 }
 
+/** Whether a request is of the protocol of 2026-07-28 or later, in which each one names it. */
+function isModern(params: Message["params"]): boolean {
+  const meta = params?.["_meta"];
+  return typeof meta === "object" && meta !== null && VERSION in meta;
+}
+
 function errorOf(id: Id | undefined, message: string): Message {
   return { jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } };
 }
 
 function toolError({ id, params }: Message, text: string): Message {
-  const meta = params?.["_meta"];
-  // Required since 2026-07-28.
-  const complete = typeof meta === "object" && meta !== null && VERSION in meta ? { resultType: "complete" } : {};
+  const complete = isModern(params) ? { resultType: "complete" } : {};
   return { jsonrpc: "2.0", id: id as Id, result: { content: [{ type: "text", text }], isError: true, ...complete } };
 }

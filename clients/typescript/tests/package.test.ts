@@ -12,11 +12,11 @@ import { build } from "esbuild";
 import { ROOT } from "./faults.js";
 
 const PACKAGE = path.join(ROOT, "clients/typescript");
-const MOST_BYTES = 12_500;
+const MOST_BYTES = 12_600;
 const manifest = JSON.parse(readFileSync(path.join(PACKAGE, "package.json"), "utf8")) as Record<string, any>;
 const sources = readdirSync(path.join(PACKAGE, "src")).map((name) => path.basename(name, ".ts"));
 
-test("all of the package, adapters included, has at most 12.5 kB and imports nothing", async () => {
+test("all of the package, adapters included, has at most 12.6 kB and imports nothing", async () => {
   const everything = Object.values(manifest["exports"] as Record<string, { types: string }>)
     .map(({ types }) => types.replace("./dist/", `${PACKAGE}/src/`).replace(".d.ts", ".ts"))
     .map((file, place) => `export * as part${place} from ${JSON.stringify(file)};`);

@@ -130,6 +130,60 @@ test("the agent can come from the message, and the session from the transport", 
   server.close();
 });
 
+/** A server of 2026-07-28 that asks `questions` times before it pays, and what its guarded client gets for one leg. */
+async function asking(questions: number, side: "client" | "server", options: McpOptions = {}) {
+  const { remit, newAgent } = await service();
+  const limit = { type: "rate_limit", tools: [NAME], rateLimit: { maxCalls: 1, windowSeconds: 3600 } };
+  const agent = await newAgent([{ type: "tool_grant", tools: [NAME] }, limit]);
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  const server: any = side === "server" ? guardServer(far, remit, agent, options) : far;
+  const client: any = side === "client" ? guardClient(near, remit, agent, options) : near;
+  server.onmessage = ({ id, params }: any) => {
+    const state = Number(params.requestState ?? 0);
+    const result =
+      state < questions
+        ? { resultType: "input_required", inputRequests: { sure: {} }, requestState: `${state + 1}` }
+        : { resultType: "complete", content: [{ type: "text", text: "paid" }] };
+    server.send({ jsonrpc: "2.0", id, result });
+  };
+  await Promise.all([server.start(), client.start()]);
+  let id = 0;
+  return (state?: string, args: object = PARAMETERS) => {
+    const answers = state === undefined ? {} : { inputResponses: { sure: { action: "accept" } }, requestState: state };
+    const _meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
+    const params = { name: NAME, arguments: args, ...answers, _meta };
+    id += 1;
+    return new Promise<string>((resolve) => {
+      client.onmessage = ({ result }: any) => resolve(result.requestState ?? result.content[0].text);
+      client.send({ jsonrpc: "2.0", id, method: "tools/call", params });
+    });
+  };
+}
+
+for (const side of ["client", "server"] as const) {
+  test(`at the ${side}: a call whose server asks twice is one call`, async () => {
+    const leg = await asking(2, side);
+    assert.deepEqual([await leg(), await leg("1"), await leg("2")], ["1", "2", "paid"]);
+    assert.match(await leg(), /Rate limit reached/);
+  });
+
+  test(`at the ${side}: a question lets one more leg pass, of the same call, with its state`, async () => {
+    for (const wrong of [[], ["1", { ...PARAMETERS, amount: 121 }], ["2"]] as [string?, object?][]) {
+      const leg = await asking(2, side);
+      assert.equal(await leg(), "1");
+      assert.match(await leg(...wrong), /Rate limit reached/);
+      assert.equal(await leg("1"), "2");
+      assert.match(await leg("1"), /Rate limit reached/);
+    }
+  });
+
+  test(`at the ${side}: with named: false, each leg is a call of its own`, async () => {
+    const leg = await asking(1, side, { named: false });
+    assert.equal(await leg(), "1");
+    assert.match(await leg("1"), /Rate limit reached/);
+  });
+}
+
 /** The second major version has packages of its own; the oldest supported SDK is from before them. */
 async function secondVersion(): Promise<any> {
   const names = ["@modelcontextprotocol/client", "@modelcontextprotocol/server"];
