@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from app.errors import TooManyReplays
+from app.explain.replay_jobs import processes
 from app.explain.replay_jobs.processes import ReplayProcesses
 from app.model.replays import ReplayTask
 from app.settings import Settings
@@ -51,4 +52,16 @@ async def test_no_key_takes_the_last_place_of_its_workspace():
     assert [line async for line in storm]
     replays.require_room("w", "storm")
     assert [line async for line in calm]
+    assert len(replays) == 0
+
+
+@pytest.mark.parametrize("last", ['{"report":{}}', '{"proposal":{}}', '{"error":"no"}'])
+async def test_what_a_process_says_last_is_the_last_line_however_slowly_it_ends(monkeypatch, last):
+    """On a busy machine it takes seconds: nothing else has so little of it."""
+    monkeypatch.setattr(processes, "_SILENCE_S", 0.05)
+    says = f"import time; print({last!r}, flush=True); time.sleep(1)"
+    monkeypatch.setattr(processes, "PROGRAM", ("-c", says))
+    replays = ReplayProcesses(Settings(), asyncio.Event())
+    lines = [each async for each in await replays.begin(TASK, "key") if not each.startswith(b'{"progress":')]
+    assert lines == [f"{last}\n".encode()]
     assert len(replays) == 0

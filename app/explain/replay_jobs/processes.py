@@ -5,7 +5,7 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 import msgspec
 
@@ -94,11 +94,12 @@ class ReplayProcesses:
                 raise RuntimeError("the process was started without pipes")
             process.stdin.write(msgspec.json.encode(task))
             process.stdin.close()
-            line = b""
-            async for line in self._spoken(process.stdout):
-                yield line
-            if not line.startswith(_LAST):
-                yield _STOPPING if self._stopping.is_set() else _BROKE_OFF
+            async with aclosing(self._spoken(process.stdout)) as spoken:
+                async for line in spoken:
+                    yield line
+                    if line.startswith(_LAST):
+                        return
+            yield _STOPPING if self._stopping.is_set() else _BROKE_OFF
         finally:
             self._shares.leave(task.workspace_id, key)
             if process is not None:
