@@ -176,7 +176,9 @@ def walk_the_first_steps(page, tenant, url):
     press(page.get_by_role("dialog").get_by_role("button", name="Save"))
     page.get_by_role("heading", name="Read orders", level=1).wait_for()
     back(2)
-    command = page.locator(".steps code", has_text="curl").inner_text()
+    shown = page.locator(".steps code", has_text="curl")
+    shown.wait_for()  # until what comes after it is read, it is there and hidden
+    command = shown.inner_text()
     given = re.fullmatch(r"""curl -s (\S+) -H "Authorization: Bearer \$REMIT_API_KEY" -d '(.+)'""", command)
     assert given is not None, command
     assert given[1] == f"{url}/v1/authorize"
