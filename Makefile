@@ -121,7 +121,7 @@ release: ## everything that a release is, but for publishing it: make release VE
 deploy-files: $(VENV)/dev.stamp ## write what is derived in deploy/: alert rules, dashboard, schema and table of the chart's values
 	$(BIN)/python deploy/generate.py
 
-pictures: $(VENV)/dev.stamp ## take the pictures of docs/console.md anew; needs chromium
+pictures: $(VENV)/dev.stamp ## take the pictures of docs/console.md anew; needs chromium-headless-shell
 	PYTHONPATH=.:tests/support $(BIN)/python tests/console/pictures.py
 
 check-console: $(VENV)/run.stamp requirements/console/node_modules/.package-lock.json ## the console's types, and that its libraries are those of the locked versions; needs npm

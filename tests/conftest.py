@@ -205,7 +205,7 @@ def workspace_id(ids):
 @pytest.fixture(scope="session")
 def chromium(program):
     """The browser of this process: starting one costs more than a screen."""
-    program("chromium", "the console in a browser")
+    program("chromium-headless-shell", "the console in a browser")
     from tests.console.browsing import Browsing  # noqa: PLC0415 - without a browser there is nothing to import
 
     started = Browsing()
