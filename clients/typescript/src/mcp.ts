@@ -169,8 +169,10 @@ class Messages {
 
   /** Ends the judgement of a call. False if there is none, so that the server must hear of the cancellation. */
   #cancel({ params }: Message): boolean {
-    const judging = this.#judging.get(params?.["requestId"] as Id);
+    const id = params?.["requestId"] as Id;
+    const judging = this.#judging.get(id);
     judging?.abort();
+    this.#legs.delete(id); // a server does not answer what was cancelled
     return judging !== undefined;
   }
 
