@@ -86,8 +86,8 @@ def left_of(page, expression):
 
 
 def settle(page):
-    """Wait until nothing is being loaded."""
-    until(page, "!document.querySelector('.skeleton, .waiting-rows, [aria-busy=true]')")
+    """Wait until nothing is being loaded, or hidden until what is above it is."""
+    until(page, "!document.querySelector('.skeleton, .waiting-rows, .unready, [aria-busy=true]')")
 
 
 def press(control):
