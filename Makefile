@@ -18,7 +18,7 @@ run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ct
 test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: about two minutes on two cores
 	$(PYTEST) $(QUICK) $(ARGS)
 
-test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test of a commit, on every store: about twelve minutes on two cores
+test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test of a commit, on every store: about fourteen minutes on two cores
 	$(PYTEST) --waiting $(shell expr 2 \* $(WORKERS)) -m 'not weekly' $(BRIEF) $(ARGS)
 
 test-weekly: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## those of clusters, Sentinels, Envoy and packages

@@ -105,7 +105,7 @@ class ReplayProcesses:
             if process is not None:
                 await _end(process)
 
-    async def _spoken(self, output: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    async def _spoken(self, output: asyncio.StreamReader) -> AsyncGenerator[bytes]:
         """The process's lines until it or the replica ends. After a second without a line, its last progress is
         repeated.
 
